@@ -157,8 +157,8 @@ class AgentCalls:
             # Only commands have these.
             "of": whose, "types": [*ItemType], "item_type": [*ItemType], "statuses": [*ItemStatus],
             "priority": ["1", "9"], "expires": ["3d", "never"], "file": self._file, "since": ["2h"], "until": ["1h"],
-            "outcome": ["given", "refused"], "session": ["0"], "session_id": ["0"], "tiers": [*Tier], "kinds": [*ItemType],
-            "item": ["M1", "1"], "unused": ["2"], "share": ["0.5"],
+            "outcome": ["given", "refused"], "session": ["0"], "session_id": ["0"], "tiers": [*Tier],
+            "kinds": [*ItemType], "item": ["M1", "1"], "unused": ["2"], "share": ["0.5"],
         }  # fmt: skip
 
     def _by_type(self) -> Mapping[str, object]:

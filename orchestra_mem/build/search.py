@@ -113,7 +113,7 @@ def _is_writable(folder: Path) -> bool:
 
 def _embedder(project: Path, settings: Settings, words: WordLlamaEmbedder | None) -> Embedder | None:
     search, choice = settings.search, settings.search.embedder
-    path = project / Path(search.model_path).expanduser()
+    path = project / os.path.expanduser(search.model_path)
     if choice is EmbedderChoice.ONNX:
         return OnnxEmbedder(path, threads=search.threads)
     if choice is EmbedderChoice.GGUF:

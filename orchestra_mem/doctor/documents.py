@@ -142,7 +142,7 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
     with closing(open_database(place.home, settings, read_only=True)) as database:
         redactor = _redactor(database, settings)
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
-    for path in _documents(place):
+    for path in _documents(place, is_shared=bool(settings.storage.url)):
         lines = Counter(redactor.places(_read(path)))
         rows += [(f"{path}:{line}", Counter({kind: count})) for (line, kind), count in lines.items()]
     return [SecretPlace(place=where, kinds=dict(kinds)) for where, kinds in rows if kinds]
@@ -163,7 +163,8 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
         redactor = _redactor(database, settings)
         # The index first, because after a kill half-way nothing else would remove the secrets from it.
         shutil.rmtree(place.home / "index", ignore_errors=True)
-        files = [path for path in _documents(place) if redactor.places(_read(path))]
+        documents = _documents(place, is_shared=bool(settings.storage.url))
+        files = [path for path in documents if redactor.places(_read(path))]
         with database.transaction("redact"):
             texts = rewrite(database, redactor.value)
             detail = f"{texts} texts of the database and {len(files)} files rewritten"
@@ -185,8 +186,11 @@ def _redactor(database: SqlDatabase, settings: Settings) -> Redactor:
     return Redactor(key=project_key(database), **dict(settings.redaction))
 
 
-def _documents(place: Place) -> list[Path]:
+def _documents(place: Place, *, is_shared: bool) -> list[Path]:
+    """Return the documents of a memory; with a server, all Markdown files of its folders are shared."""
     paths = {path for kind in _texts(place).values() for path in kind}
+    if is_shared:
+        paths |= {*place.memory.rglob("*.md"), *place.sessions.rglob("*.md")}
     return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 

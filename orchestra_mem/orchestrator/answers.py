@@ -218,7 +218,7 @@ class Answers:
         parent = resolver.one(intent.target) if intent.target else None
         # The grammar finds every status; the classifier may leave one outside the value.
         texts = (intent.value,) if intent.sure == 1 else (intent.value, line.replace(intent.target, ""))
-        told = next(filter(None, (_STATUS.findall(text.lower()) for text in texts)), [])
+        told = [word for text in texts for word in _STATUS.findall(text.lower())]
         found, names = {_STATUSES[word] for word in told}, self._whose(intent, line)
         held_up, narrow = (_BLOCKED,) in found, {each[0] for each in found if len(each) == 1} - {_BLOCKED}
         statuses = tuple(narrow) or (OPEN_STATUSES if found or names else ())
@@ -244,7 +244,8 @@ class Answers:
         if named := persons_in(line, self._tracker):
             return named
         name, is_mine = intent.value.removesuffix("'s"), intent.value.lower() in SPEAKER or _MINE.search(line)
-        is_name = name[:1].isupper() and not (_STATUS.search(name.lower()) or _PRIORITY.search(name))
+        marked = rf"(?i:\b(?:is|does|has|to|by) ){re.escape(name)}\b|\b{re.escape(name)}['\u2019]s\b"
+        is_name = name[:1].isupper() and re.search(marked, line)
         return frozenset({speaker().casefold()} if is_mine else {name.casefold()} if is_name else ())
 
     def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Told:

@@ -82,7 +82,11 @@ class Commands:
     def _unblock(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, need_of(intent))
         gone = set(_ids(resolver.many(intent.other))) if intent.other else set()
-        blocked = [item for item in items if item.status is WorkStatus.BLOCKED or gone.intersection(item.depends_on)]
+        blocked = [
+            item
+            for item in items
+            if (gone.intersection(item.depends_on) if gone else item.status is WorkStatus.BLOCKED)
+        ]
         if not blocked:
             raise InvalidChangeError(f"{items[0].name} is {items[0].status}, not blocked{self._waiting(items[:1])}")
         now = []

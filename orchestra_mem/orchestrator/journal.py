@@ -12,6 +12,7 @@ from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.search.question import periods_in
 from orchestra_mem.core.text import squeeze, stem, words
 from orchestra_mem.core.work.transitions import net_changes, told_changes
+from orchestra_mem.errors import NotFoundError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -43,7 +44,7 @@ _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
 _SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
-_A_NOUN = rf"(?:{'|'.join(KIND_WORDS)}|thing|\w+s)"
+_A_NOUN = rf"(?:{'|'.join(KIND_WORDS)}|thing|\w+(?<![su])s)"
 _LAST = re.compile(
     rf"(?i)\b(?:last|latest|newest) (?:(\d{{1,3}}|{'|'.join(NUMBER_WORDS)}) )?(?:(?!{_A_NOUN}\b)\w+ )?(\w+)\b"
 )
@@ -109,7 +110,10 @@ class Journal:
         """Check whether an operation left an item other than it was before; a second "defer" does not."""
         changed = operation.data.get(_CHANGED) if isinstance(operation.data, dict) else None
         items = {item for listed in changed.values() for item in _ids(listed)} if isinstance(changed, dict) else ()
-        events = (event for item in items for event in self.tracker.events(item) if event.operation == operation.id)
+        try:
+            events = [event for item in items for event in self.tracker.events(item) if event.operation == operation.id]
+        except NotFoundError:  # not an orchestrator's operation: its data mean something else
+            return False
         return bool(net_changes(events))
 
     def _recent(self) -> list[Operation]:

@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -42,9 +43,10 @@ from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, T
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
-from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkTracker
+from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkItem, WorkTracker
 
 _MOST_TITLES = 300
+_MOST_NAMED = 50
 _LONGEST = 2_000
 _ASKS = re.compile(
     r"\s*(?!(?:please|(?:can|could|would|will) (?:you|we))\b)(?:.*\?|(?:who|what|when|where|why|is|are|how)s?\b.*)\s*",
@@ -148,8 +150,9 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         if is_no(line):
             told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
             reply = Reply(line=line, outcome=Outcome.ANSWERED, text=told)
-            # The declined line is no command but perhaps a fact, which is extracted from the message.
-            declined = {"message": waiting.line} if waiting and not waiting.first_only else {}
+            # A line that was only offered as a note is perhaps a fact, which is extracted from the message.
+            offered = [(each.action, each.target) for each in chain(*(waiting.options if waiting else ()))]
+            declined = {"message": waiting.line} if waiting and offered == [(Action.NOTE, "")] else {}
             return self._journal.record(reply, data={**line_record(reply), **declined})
         nothing = Parsed(intents=(), understood=False)
         parsed = nothing if is_yes(line) else self._read(line)
@@ -263,7 +266,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver, last: Operation | None) -> Reply:
         """Ask for confirmation to cancel items, or to undo the `last` operation."""
         items = [] if last else resolver.many(intent.target, need_of(intent))
-        what = f'undo "{said(last)}"' if last else f"{intent.action} {', '.join(item.name for item in items)}"
+        what = f'undo "{said(last)}"' if last else f"{intent.action} {_names(items)}"
         meant, options = tuple(item.id for item in items), ((intent,),)
         self._waiting = _Waiting(line=reply.line, options=options, meant=meant, undoing=last, first_only=True)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
@@ -271,7 +274,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     def _undone(self, reply: Reply, last: Operation) -> Reply:
         with self.tracker.together() as changes:
             items = self.tracker.undo(last.id)
-        text = f'Took back "{said(last)}": {", ".join(item.name for item in items)}'
+        text = f'Took back "{said(last)}": {_names(items)}'
         effect = Effect(happening=Happening.CHANGED, items=tuple(item.id for item in items), text=text)
         reply = replace(reply, text=text, effects=(effect,))
         return self._journal.record(reply, changes, data={**line_record(reply), UNDONE: last.id})
@@ -335,6 +338,12 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
     ) -> None:
         """Flush the session, also after an error."""
         self.shutdown()
+
+
+def _names(items: Sequence[WorkItem]) -> str:
+    """List items by name; after the first `_MOST_NAMED`, only their number."""
+    more = [f"{len(items) - _MOST_NAMED:,} more"] if len(items) > _MOST_NAMED else []
+    return ", ".join([*(item.name for item in items[:_MOST_NAMED]), *more])
 
 
 def _is_answerable(intent: Intent, talk: Talk) -> bool:

@@ -118,7 +118,7 @@ class Resolver:
         Raises:
             Unclear: The phrase means several items, is ambiguous, or matches nothing.
         """
-        items = self.many(phrase, need)
+        items = self.many(phrase, need)[:_MOST_OFFERED]
         if len(items) > 1:
             names = ", ".join(item.name for item in items)
             raise Unclear(f"Which one do you mean: {names}?", phrase, items)

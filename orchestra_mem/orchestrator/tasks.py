@@ -177,7 +177,17 @@ class TaskRunner:
         changes: list[WorkEvent]
         with self.journal.tracker.together() as changes:
             item = self.journal.tracker.set_status(task, WorkStatus.IN_PROGRESS)
-        self.journal.running.update(event.id for event in changes)
+        started = {event.id for event in changes}
+        self.journal.running.update(started)
+        try:
+            return self._tries(item, work, changes, max_iterations, tokens_used, context_tokens)
+        finally:
+            self.journal.running.difference_update(started)
+
+    def _tries(
+        self, item: WorkItem, work: Work, changes: list[WorkEvent], max_iterations: int, tokens_used: int | None,
+        context_tokens: int | None,
+    ) -> TaskResult:  # fmt: skip
         result: TaskResult | None = None
         for iteration in range(1, max_iterations + 1):
             use_memory = context_tokens != 0

@@ -93,8 +93,8 @@ class SqlCatalogStore(Stored):
         Raises:
             NotFoundError: No such item exists.
         """
-        number = item_id[1:] if item_id[:1] in "Mm" and item_id[1:].isdecimal() else None
-        where, value = ("number = ?", int(number[:19])) if number else ("id = ?", item_id)
+        number = item_id[1:] if item_id[:1] in "Mm" and item_id[1:].isdecimal() and len(item_id) < 20 else None
+        where, value = ("number = ?", int(number)) if number else ("id = ?", item_id)
         found = self._database.find("reading the catalog", _ITEMS, f"WHERE {where}", (value,))
         if not found:
             raise NotFoundError(f"there is no item {item_id!r} in the catalog; `orchestra-mem catalog list` shows them")

@@ -149,11 +149,12 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
 def rewrite(database: SqlDatabase, change: Change) -> int:
     """Apply `change` to all stored texts in one transaction; return the number of changed texts.
 
-    All former texts, which are compressed, are deleted. The old texts remain in the file until it is compacted.
+    Shared documents are left out: they need a new revision, which the document store writes. All former texts, which
+    are compressed, are deleted. The old texts remain in the file until it is compacted.
     """
     count = 0
     with database.transaction("redact") as connection:
-        for text in list(stored_texts(database)):
+        for text in [each for each in stored_texts(database) if each.table != "shared_files"]:
             changed = change(text.value)
             if changed != text.value:
                 query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +13,8 @@ from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.core.documents.copies import Copy
 from orchestra_mem.errors import DocumentError, StorageError, database_error
 from orchestra_mem.types import FileState
+
+logger = logging.getLogger(__name__)
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -41,7 +44,8 @@ class Folders:
     """Maps paths of documents on this machine to names that are the same on every machine, and back."""
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
-        self._folders = folders
+        # Nested folders first, so that a document's name does not depend on what contains its folder.
+        self._folders = dict(sorted(folders.items(), key=lambda each: -len(each[1].parts)))
 
     def name(self, path: Path) -> str | None:
         """Return a document's name; None for other files, and for paths that are not printable text."""
@@ -58,6 +62,15 @@ class Folders:
         if self.name(path) != name or ".." in Path(rest).parts:
             raise DocumentError(f"{name!r} on the server is not the name of a document")
         return path
+
+    def has(self, name: str) -> bool:
+        """Check whether a name leads to a document; log a warning if not."""
+        try:
+            self.path(name)
+        except DocumentError as error:
+            logger.warning("%s; it is skipped", error)
+            return False
+        return True
 
     def paths(self) -> Iterator[Path]:
         """Yield the documents of all folders, those of a nested folder twice."""

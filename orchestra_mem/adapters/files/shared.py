@@ -129,7 +129,8 @@ class SharedDocumentStore(FileDocumentStore):
                 newer = self._files.newer_than(0)
             # Removed and moved files come last: a local edit of a moved file is merged into its new file.
             in_order = sorted(newer, key=lambda file: file.text is None)
-            taken = {file.revision for file in in_order if self._done(self._take, file)}
+            foreign = [file for file in newer if not self._folders.has(file.name)]
+            taken = {file.revision for file in in_order if file in foreign or self._done(self._take, file)}
             for file in takewhile(lambda file: file.revision in taken, newer):
                 self._copies.through = file.revision
             self._behind = {file.name for file in newer if file.revision not in taken}

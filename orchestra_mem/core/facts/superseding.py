@@ -227,8 +227,11 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
             for past, sure in standing.changed_by(fact, settled, signs[number]):
                 older = settled[past]
                 gone = older.kind in HOLDING
-                is_persons = older.author is Author.PERSON and fact.author is not Author.PERSON
-                if not sure or (gone and is_persons and older.text != fact.text):
+                is_persons = gone and older.author is Author.PERSON and fact.author is not Author.PERSON
+                if is_persons and older.text == fact.text:  # the repetition goes, the person's line stays
+                    settled[number] = replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=older.id)
+                    break
+                if not sure or is_persons:
                     settled[past] = replace(older, superseded_by=fact.id)
                     continue
                 settled[past] = replace(
@@ -237,7 +240,8 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
                     superseded_by=fact.id if gone else 0,
                 )
                 standing.remove(past)
-        standing.add(number, fact)
+        if settled[number].status is MustKeepStatus.STANDING:
+            standing.add(number, fact)
     return tuple(settled)
 
 

@@ -38,7 +38,7 @@ _FACT_IMPORTANCE = 0.8
 _ITEM_IMPORTANCE = 0.6
 _ITEM_FIELDS = ("item", "item_id", "task_id", "story_id", "epic_id", "milestone_id")
 
-_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}(?!.*`)|~{3,})")
+_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}+(?!.*`)|~{3,})")
 _TOP_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
 _WORDY = re.compile(r"\w")
 
