@@ -47,7 +47,7 @@ def render_catalog(agent: str, items: Sequence[MemoryItem], total: int, written:
     front = front_matter({"format": FORMAT, "document": "catalog", "agent": agent, "written": time, "updated": time})
     name, more = squeeze(visible(agent)), ""
     if total > len(items):
-        more = f"\n{total - len(items):,} more: `orchestra-mem catalog list --of {shlex.quote(visible(agent))}`\n"
+        more = f"\n{total - len(items):,} more: `orchestra-mem catalog list --of {shlex.quote(name)}`\n"
     sections = (_section(kind, [item for item in items if item.type is kind]) for kind in ItemType)
     head = f"# Catalog of {name}\n\n**Last Updated**: {written:%Y-%m-%d %H:%M:%S} UTC\n"
     return f"{front}\n{head}{more}" + "".join(sections)
