@@ -20,9 +20,9 @@ from orchestra_mem.core.facts.classifier import column_of, load_table, signs_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
-SURE, REPORTED = 0.42, 0.35
+SURE, REPORTED = 0.38, 0.35
 """Least likelihood at which a fact is marked superseded or done. `REPORTED` applies if the later is a completion."""
-PERHAPS = 0.012
+PERHAPS = 0.008
 """Least likelihood at which an active fact is marked as perhaps superseded: `superseded_by` is set."""
 AGAINST = 0.25
 """Least likelihood, averaged over both directions, at which decisions of two projects contradict each other."""
@@ -42,8 +42,8 @@ _COMMON = 40  # words of more facts than this are used only if rarer words find 
 _MAX_CANDIDATES = 24
 _MAX_CHARS = 400
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+")
-# `room 12`, `part 3`: one of several of a kind. A value such as `under 200 ms` has no label: `under` is a stop word.
-_LABEL = re.compile(r"([^\W\d_]+) #?(\d+|[A-H])\b")
+# `room 12`, `part 3`: one of several of a kind. Longer numbers are values, as in `port 8080` and `under 200 ms`.
+_LABEL = re.compile(r"([^\W\d_]+) #?(\d{1,2}|[A-H])\b")
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _WORD = re.compile(r"\w+")
 _DOUBTED = log(PERHAPS / (1 - PERHAPS))
