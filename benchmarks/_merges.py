@@ -6,8 +6,8 @@ import random
 import time
 from collections.abc import Iterator
 
-from orchestra_mem.core.documents.agreement import merged
 from orchestra_mem.core.documents.conflicts import mark
+from orchestra_mem.core.documents.document_merge import merged
 from orchestra_mem.ports import TokenCounter
 
 _WORDS = (

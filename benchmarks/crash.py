@@ -167,12 +167,12 @@ class Round:
                 break
             *lines, heard = (heard + data).split(b"\n")
             for line in lines:
-                if self._hear(line.decode(), doom):
+                if self._resolve_deleted_remarks(line.decode(), doom):
                     with suppress(BrokenPipeError):  # the child has been killed
                         os.write(answering, b".")
         os.close(reading)
 
-    def _hear(self, line: str, doom: Doom) -> bool:
+    def _resolve_deleted_remarks(self, line: str, doom: Doom) -> bool:
         """Process one report of a child; return whether the child waits for an answer."""
         what, _, rest = line.partition(" ")
         if what == "record":

@@ -20,7 +20,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 SUFFIXES = {".md", ".txt"}
 
 
-def take_in(memory: OrchestratorContextManager, folder: Path, seen: dict[Path, int]) -> int:
+def read_edits(memory: OrchestratorContextManager, folder: Path, seen: dict[Path, int]) -> int:
     """Record notes saved since the last call, and return their number. `seen`: Last modification time of each note."""
     count = 0
     for path in sorted(folder.rglob("*")):
@@ -41,14 +41,14 @@ def main(folder: Path, question: str | None) -> int:
     """Answer a question, or follow the folder."""
     seen: dict[Path, int] = {}
     with open_memory(folder) as memory:
-        print(f"{take_in(memory, folder, seen)} notes read", file=sys.stderr, flush=True)
+        print(f"{read_edits(memory, folder, seen)} notes read", file=sys.stderr, flush=True)
         if question is not None:
             for hit in memory.search(question, limit=3).hits:
                 print(hit.chunk.text)
             return 0
         while True:
             time.sleep(1)
-            if count := take_in(memory, folder, seen):
+            if count := read_edits(memory, folder, seen):
                 print(f"{count} notes read", file=sys.stderr, flush=True)
 
 

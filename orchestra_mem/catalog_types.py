@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from orchestra_mem.design_names import ReadByKey
+from orchestra_mem.design_names import MappingAccess
 from orchestra_mem.types import Author
 
 GLOBAL = "global"
@@ -356,7 +356,7 @@ class Category(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Categorization(ReadByKey):
+class Categorization(MappingAccess):
     """What was learnt from an orchestration.
 
     `importance` is 1 to 10. `agent_insights` maps each agent to its contribution. `source` is a model or `RULE_BASED`.
@@ -372,7 +372,7 @@ class Categorization(ReadByKey):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CategorizedOrchestration(ReadByKey):
+class CategorizedOrchestration(MappingAccess):
     """The outcome for one orchestration of a batch: a `result` or an `error`."""
 
     orchestration_id: int | str | None

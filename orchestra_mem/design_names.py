@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
 
-class ReadByKey:
+class MappingAccess:
     """Dictionary-style read access to a record, as in the source designs: `operation["type"]`."""
 
     __slots__ = ()
@@ -40,7 +40,7 @@ class ReadByKey:
         return self._by_key().get(key, default)
 
 
-class MadeOtherwise:
+class RejectsDesignArguments:
     """Rejects a constructor call with a source design's arguments; the error names the class's `use` instead.
 
     Subclasses without their own `use` are not checked: they may take any arguments.
@@ -77,7 +77,7 @@ class _Memory(Protocol):
     def flush_session(self) -> Path | None: ...
 
 
-class SessionCalls(MadeOtherwise):
+class SessionCalls(RejectsDesignArguments):
     """A source design's calls on the session tier; here they act on the entire memory."""
 
     memory: _Memory
@@ -91,7 +91,7 @@ class SessionCalls(MadeOtherwise):
         return self.memory.flush_session()
 
 
-class EpisodicCalls(MadeOtherwise):
+class EpisodicCalls(RejectsDesignArguments):
     """A source design's calls on the episodic tier; here they act on the entire memory."""
 
     memory: _Memory

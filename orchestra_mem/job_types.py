@@ -74,7 +74,7 @@ class JobQueue(Protocol):
     def due(self, now: datetime) -> bool:
         """Check whether a job could be taken now."""
 
-    def another_leads(self, owner: str, now: datetime) -> bool:
+    def other_holds_lease(self, owner: str, now: datetime) -> bool:
         """Check whether another process holds the lease for background work."""
 
     def announce(self, owner: str, *, until: datetime) -> None:

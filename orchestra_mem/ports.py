@@ -144,7 +144,7 @@ class Ledger(Protocol):
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
         """Return summaries of level 1 and up, in the order of operations; if `standing`, those without a parent."""
 
-    def whole_summaries(
+    def level_zero_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
     ) -> list[Summary]:
         """Return the newest summaries of level 0, oldest first: of sessions and sections, or only of `sections`."""
@@ -185,9 +185,9 @@ class Ledger(Protocol):
 
     def confirm_write(self, document: str, text: str, digest: str, left: str) -> None: ...
 
-    def keep_left(self, document: str, left: str) -> None: ...
+    def keep_written_file(self, document: str, left: str) -> None: ...
 
-    def texts_left(self, document: str) -> Iterator[str]: ...
+    def written_files(self, document: str) -> Iterator[str]: ...
 
     def last_read(self, document: str) -> ReadDocument: ...
 

@@ -110,7 +110,7 @@ def dump_json(value: Json) -> str:
         raise InvalidOperationError("data", _TOO_DEEP_HERE) from None
 
 
-def unrepeated(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
+def reject_duplicate_keys(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
     """Build a dictionary from key-value pairs; an `object_pairs_hook` for `json` that rejects duplicate keys.
 
     Raises:

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.fields import FieldInfo
 
 from orchestra_mem.choices import CounterChoice, Durability, EmbedderChoice, IsolationChoice, RedactionChoice
-from orchestra_mem.core.addresses import address_fault, checked_schema, database_address, without_user
+from orchestra_mem.core.addresses import address_fault, checked_schema, database_address, mask_credentials
 
 DEFAULT_ORIGIN = "default"
 _SECRET = "(set, not shown)"
@@ -25,7 +25,7 @@ def hidden(key: str, value: object) -> object:
     """Return a value for display: API keys and the database URL are hidden, other addresses lose their credentials."""
     if (key.endswith(".api_key") or key == "storage.url") and value:
         return _SECRET
-    return without_user(value) if key.endswith(".base_url") and isinstance(value, str) else value
+    return mask_credentials(value) if key.endswith(".base_url") and isinstance(value, str) else value
 
 
 def _line(text: str) -> str:

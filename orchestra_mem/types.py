@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypeAlias
 
-from orchestra_mem.design_names import ReadByKey
+from orchestra_mem.design_names import MappingAccess
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -88,7 +88,7 @@ class MustKeepStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation(ReadByKey):
+class Operation(MappingAccess):
     """One thing the orchestrator did. Immutable: neither the record nor `data` may be changed.
 
     `id` counts up over the project and never repeats. `timestamp` is aware and in UTC. `tokens` is the operation's use

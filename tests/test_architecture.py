@@ -45,24 +45,24 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 53_740,
-    "orchestra_mem/core": 12_700,
+    "orchestra_mem": 53_820,
+    "orchestra_mem/core": 12_710,
     "orchestra_mem/core/context": 1_180,
     "orchestra_mem/core/documents": 3_510,
-    "orchestra_mem/core/facts": 1_600,
+    "orchestra_mem/core/facts": 1_610,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_980,
     "orchestra_mem/core/work": 350,
-    "orchestra_mem/orchestrator": 3_850,
+    "orchestra_mem/orchestrator": 3_880,
     "orchestra_mem/tiers": 4_980,
-    "orchestra_mem/adapters": 11_230,
+    "orchestra_mem/adapters": 11_250,
     "orchestra_mem/memory": 3_270,
     "orchestra_mem/home": 370,
     "orchestra_mem/retrieval": 1_750,
-    "orchestra_mem/compression": 1_890,
+    "orchestra_mem/compression": 1_900,
     "orchestra_mem/faces": 7_370,
     "tests": 34_210,
-    "benchmarks": 10_610,
+    "benchmarks": 10_600,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -333,7 +333,7 @@ def test_a_project_that_hangs_holds_up_none_beyond_its_time(
             go_on.wait(30)
         return has_memory(project)
 
-    monkeypatch.setattr("orchestra_mem.home.side_by_side.has_memory", hang)
+    monkeypatch.setattr("orchestra_mem.home.across_projects.has_memory", hang)
     found = Projects().search("gateway", timeout_s=3)
     go_on.set()
     assert found.notes == ("p0, p3: it took longer than 3 s",)

@@ -125,7 +125,7 @@ def routes() -> str:
     subjects: dict[str, list[tuple[str, str, str]]] = {}
     for path, methods in api["paths"].items():
         for method, operation in methods.items():
-            owner = "OwnMemory" in endpoints[path, method.upper()].__annotations__.values()
+            owner = "OwnerMemory" in endpoints[path, method.upper()].__annotations__.values()
             what = _cell(operation["description"].partition("\n\n")[0]) + (" (owner)" if owner else "")
             row = (f"`{method.upper()} {path}`", what, _names(operation, api["components"]["schemas"]))
             subjects.setdefault(operation["tags"][0], []).append(row)

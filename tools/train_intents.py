@@ -45,7 +45,7 @@ from orchestra_mem.orchestrator.intents.classifier import (
     tokens_of,
     word_hash,
 )
-from orchestra_mem.orchestrator.intents.grammar import borders, read_whole
+from orchestra_mem.orchestrator.intents.grammar import borders, parse_line
 from orchestra_mem.orchestrator.intents.reading import Guess, Reader
 
 Record = dict[str, Any]
@@ -403,7 +403,7 @@ def _fitted_field(words: csr_matrix, gold: Weights, active: Sequence[int]) -> tu
 def _judged(record: Record, reader: Reader) -> list[Judged]:
     """Judge the readings of a line; empty if all are right or all are wrong."""
     line = record["line"].strip()
-    if read_whole(line):
+    if parse_line(line):
         return []
     found = [
         (each, judge(record, Parsed(intents=each.intents, understood=False)).right)

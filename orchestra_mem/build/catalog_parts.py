@@ -18,7 +18,7 @@ from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_reading import AuditTrail, CatalogSelector
 from orchestra_mem.tiers.edited_documents import CatalogDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.tiers.session_ending import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPaths
 
 if TYPE_CHECKING:
     from orchestra_mem.catalog_types import MemoryItem
@@ -34,7 +34,7 @@ def open_catalog(
     log: EventLog,
     ledger: Ledger,
     documents: DocumentStore,
-    sessions: SessionPlace,
+    sessions: SessionPaths,
     folder: Path,
     counter: TokenCounter,
     clock: Clock,
@@ -98,6 +98,6 @@ def _taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> Sequence
     if not earlier:
         return ()
     # Lazy import: it loads NumPy, and importing the package must stay fast.
-    from orchestra_mem.core.catalog.item_extraction import taken_place_of
+    from orchestra_mem.core.catalog.item_extraction import superseded_items
 
-    return taken_place_of(item, earlier)
+    return superseded_items(item, earlier)

@@ -18,7 +18,7 @@ from orchestra_mem.types import Operation
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.llama import LlamaModel
-    from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerCounts
+    from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerTokenCounter
 
 
 # `weakref_slot`: the memory's signals hold only a weak reference to `operation_recorded`.
@@ -33,7 +33,7 @@ class Models:
     model: LlamaModel | OpenAiModel | None
     counter: TokenCounter
     calibration: Calibration
-    counts: ServerCounts | None = None
+    counts: ServerTokenCounter | None = None
 
     def operation_recorded(self, memory: object, operation: Operation) -> None:
         """Calibrate the estimates with the token count reported for an operation."""
@@ -45,7 +45,7 @@ class Models:
         return self.model is not None and self.model.busy()
 
     def assemble(self, build: Callable[[int], OrchestratorContext]) -> OrchestratorContext:
-        """Build a context, with exact counts if a server counts; see `ServerCounts.assemble`."""
+        """Build a context, with exact counts if a server counts; see `ServerTokenCounter.assemble`."""
         return self.counts.assemble(build) if self.counts is not None else build(0)
 
     def doubts(self) -> list[str]:
@@ -90,13 +90,13 @@ def open_models(folder: Path, settings: Settings, *, counter: TokenCounter | Non
     # Lazy imports: only programs with a model need these adapters.
     if llm.base_url:
         server = open_server(llm)
-        from orchestra_mem.adapters.openai_http import OpenAiModel, ServerCounts
+        from orchestra_mem.adapters.openai_http import OpenAiModel, ServerTokenCounter
 
         wanted = settings.orchestrator.context_window.max_tokens
         model = OpenAiModel(server, model=llm.model, context_tokens=llm.context_tokens, wanted_tokens=wanted)
         if choice is CounterChoice.AUTO and counter is None:
             near = open_counter(choice.value, calibration=calibration, cache_entries=entries)
-            counter = counts = ServerCounts(server, model=llm.model, near=near)
+            counter = counts = ServerTokenCounter(server, model=llm.model, near=near)
     elif llm.model_path:
         from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel
 

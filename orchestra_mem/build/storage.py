@@ -17,7 +17,7 @@ from orchestra_mem.errors import StorageError, StorageReadOnlyError
 from orchestra_mem.settings import Settings
 
 if TYPE_CHECKING:
-    from orchestra_mem.adapters.files.local_texts import LocalTexts
+    from orchestra_mem.adapters.files.local_texts import CopyHistory
     from orchestra_mem.ports import WritePoint
 
 _FILE = "obra.db"
@@ -87,13 +87,13 @@ def open_database(
     return database
 
 
-def working_copy(database: SqlDatabase, home: Path, schema: str) -> LocalTexts:
+def working_copy(database: SqlDatabase, home: Path, schema: str) -> CopyHistory:
     """Open the record of the shared documents copied to this folder, and create it on first use.
 
     Raises:
         StorageError: The copies belong to another memory than the database, or the folder has a memory of its own.
     """
-    from orchestra_mem.adapters.files.local_texts import LocalTexts
+    from orchestra_mem.adapters.files.local_texts import CopyHistory
 
     path, memory = home / COPIES_FILE, project_key(database, "working copy").hex()
     if not database.read_only and not path.exists() and not _is_left(home / _FILE):
@@ -101,7 +101,7 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> LocalTexts:
             f"{home / _FILE} is a memory of this folder's own, and schema {schema} of storage.url has another: give it "
             "a schema of its own (storage.schema_name) by `orchestra-mem move`, or move that file away first"
         )
-    copies = LocalTexts(path)
+    copies = CopyHistory(path)
     if database.read_only:
         return copies
     if (known := copies.about("memory") or memory) != memory:

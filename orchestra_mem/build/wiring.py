@@ -55,7 +55,7 @@ from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
-from orchestra_mem.tiers.session_ending import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPaths
 from orchestra_mem.tiers.shared_decisions import SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
@@ -199,7 +199,7 @@ class Wiring:
     def _parts(self) -> MemoryParts:
         log, ledger, store, counter, clock = self.log, self.ledger, self.store, self.counter, self.clock
         settings, database = self.settings, self.database
-        place = SessionPlace(folder=self.place.sessions, project=self.project, entry_chars=settings.entries.max_chars)
+        place = SessionPaths(folder=self.place.sessions, project=self.project, entry_chars=settings.entries.max_chars)
         session = SessionMemoryManager(log=log, ledger=ledger, store=store, counter=counter, clock=clock, place=place)
         redactor = Redactor(key=project_key(database), **dict(settings.redaction))
         state = StateManager(store=SqlWorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text)
@@ -231,7 +231,7 @@ class Wiring:
             (self.place.home / "index" / "search.db").exists,
         )  # fmt: skip
         compression = self._compression(episodic)
-        self.agents.catalog.said_anew = _weakly(compression.item_said)
+        self.agents.catalog.on_content_changed = _weakly(compression.item_said)
         window = settings.orchestrator.context_window
         return MemoryParts(
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
@@ -357,7 +357,7 @@ class Wiring:
         )  # fmt: skip
 
     def _open_search(
-        self, episodic: EpisodicMemoryManager, sessions: SessionPlace, state: StateManager
+        self, episodic: EpisodicMemoryManager, sessions: SessionPaths, state: StateManager
     ) -> MemorySearch:
         # Lazy imports: they load NumPy and FAISS, which few commands need.
         from orchestra_mem.build.search import open_search

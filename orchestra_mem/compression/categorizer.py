@@ -21,7 +21,7 @@ from orchestra_mem.core.catalog.categorisation import (
     read_categorization,
     read_orchestration,
 )
-from orchestra_mem.design_names import MadeOtherwise
+from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidItemError, ModelError, OrchestraMemError
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.settings import CategorizationSettings
@@ -56,7 +56,9 @@ class CategorizedBatch(tuple[CategorizedOrchestration, ...]):
         return 0 < len(self.failed) < len(self)
 
 
-class CategorizationService(MadeOtherwise, use="memory.categorization, or CategorizationService(memory.model)"):
+class CategorizationService(
+    RejectsDesignArguments, use="memory.categorization, or CategorizationService(memory.model)"
+):
     """Extracts what was learnt from orchestrations. Safe to share between threads.
 
     A memory's own service (`memory.categorization`) stores each categorization as an observation in the catalog.

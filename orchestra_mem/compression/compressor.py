@@ -23,7 +23,7 @@ from orchestra_mem.core.summaries.drafts import Draft, Material, Source, chars_f
 from orchestra_mem.core.summaries.extractive import Passage, render
 from orchestra_mem.core.summaries.kept import KEPT, squeeze
 from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
-from orchestra_mem.design_names import MadeOtherwise
+from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
 from orchestra_mem.model_types import LanguageModel
@@ -52,7 +52,7 @@ _MOSTLY_FAILED = "it has mostly failed with such content"
 _SESSION = "session"
 
 
-class MemoryCompressor(MadeOtherwise, use="open_memory(project, model=llm_interface).compressor"):
+class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=llm_interface).compressor"):
     """Compresses operations, texts and documents to a size in tokens. Safe to share between threads.
 
     Args:

@@ -109,7 +109,7 @@ class BackgroundWork:
         with self._telling, suppress(OrchestraMemError):  # a storage error must not block the foreground
             wanted, now = self._users > 0, self._clock()
             told = self._told_until is not None and self._told_until > now + _LONGEST_FOREGROUND / 2
-            if wanted and not told and self._queue.another_leads(self._owner, now):
+            if wanted and not told and self._queue.other_holds_lease(self._owner, now):
                 self._queue.announce(self._owner, until=now + _LONGEST_FOREGROUND)
                 self._told_until = now + _LONGEST_FOREGROUND
             elif not wanted and self._told_until is not None:

@@ -22,7 +22,7 @@ from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.job_types import DraftStore, SummaryDraft
 from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.tiers.session_compaction import read_source, told_now
+from orchestra_mem.tiers.session_compaction import read_source, summary_material
 from orchestra_mem.tiers.session_ending import NOTED, with_lines
 from orchestra_mem.types import EXTRACTIVE, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
 
@@ -202,7 +202,7 @@ class SummaryRefiner:
             return material, int(_WITH_LINES * target), DOCUMENT
         if summary.children:
             children = [self.ledger.summary(child) for child in summary.children]
-            return told_now(self.ledger, children), self.limits.summary, HIGHER
+            return summary_material(self.ledger, children), self.limits.summary, HIGHER
         operations = self.log.operations(
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
@@ -235,7 +235,7 @@ class SummaryRefiner:
         rest = [read_source(operation) for operation in self._between(standing, summary)]
         facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
-        return Material.of_operations(rest, changed, numbered=False).behind(told_now(self.ledger, standing))
+        return Material.of_operations(rest, changed, numbered=False).behind(summary_material(self.ledger, standing))
 
     def _between(self, standing: list[Summary], whole: Summary) -> Iterator[Operation]:
         borders = [

@@ -41,7 +41,7 @@ _BAD = (TrialVerdict.REJECTED, TrialVerdict.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryStory:
+class SummaryHistory:
     """A summary with the latest trial of a model at it, its waiting draft, and its job; None for those it lacks."""
 
     summary: Summary
@@ -121,7 +121,7 @@ class Compression:
         known = {trial.subject for trial in self.trials.trials(model=model.name, limit=_LOOKED_THROUGH)}
         known |= {job.subject for job in self.queue.jobs()} | {f"S{each.summary}" for each in self.drafts.drafts()}
         standing = self.ledger.summaries(live.id, standing=True) if live else []
-        standing += self.ledger.whole_summaries(limit=_WHOLE_OFFERED)
+        standing += self.ledger.level_zero_summaries(limit=_WHOLE_OFFERED)
         self._offer([summary for summary in standing if f"S{summary.id}" not in known])
         self._offer_items(
             [item for item in self._tools.items.store.extracts(_WHOLE_OFFERED) if f"M{item.number}" not in known]
@@ -133,12 +133,12 @@ class Compression:
         for job in self.queue.jobs():
             if job.state is JobState.FAILED and self._stays(job.subject):
                 self.queue.finish(job)
-        if self._auto and any(each.document for each in self.ledger.whole_summaries(limit=_WHOLE_OFFERED)):
+        if self._auto and any(each.document for each in self.ledger.level_zero_summaries(limit=_WHOLE_OFFERED)):
             self._offer_standing()
 
     def session_flushed(self, memory: object, session: Session, path: object) -> None:
         """Handle the end of a session: enqueue its summary."""
-        self.offer([each for each in self.ledger.whole_summaries(session.id) if not each.document])
+        self.offer([each for each in self.ledger.level_zero_summaries(session.id) if not each.document])
 
     def offer(self, summaries: Sequence[Summary]) -> None:
         """Enqueue new extracts, if background work is on."""
@@ -203,7 +203,7 @@ class Compression:
                     self.queue.finish(job)
         return done
 
-    def stories(self, summaries: Sequence[Summary]) -> list[SummaryStory]:
+    def stories(self, summaries: Sequence[Summary]) -> list[SummaryHistory]:
         """Return the summaries, each with its latest trial, its draft and its job."""
         trials: dict[str, Trial] = {}
         for trial in self.trials.trials(limit=_LOOKED_THROUGH):
@@ -211,7 +211,7 @@ class Compression:
         drafts = {draft.summary: draft for draft in self.drafts.drafts()}
         jobs = {job.subject: job for job in self.queue.jobs()}
         return [
-            SummaryStory(summary=each, trial=trials.get(name), draft=drafts.get(each.id), job=jobs.get(name))
+            SummaryHistory(summary=each, trial=trials.get(name), draft=drafts.get(each.id), job=jobs.get(name))
             for each in summaries
             for name in [f"S{each.id}"]
         ]

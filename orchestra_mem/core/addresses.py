@@ -10,7 +10,7 @@ _PART = r"(?:[^:@/?#%\s]|%[0-9A-Fa-f]{2})*"
 _DATABASE = re.compile(rf"postgres(?:ql)?://(?:{_PART}(?::{_PART})?@)?[^@/?#]*(?:/{_PART})?(?:\?[^@#]*)?")
 
 
-def without_user(address: str) -> str:
+def mask_credentials(address: str) -> str:
     """Replace everything between the scheme and the last `@` by `***`, also in a malformed address."""
     return re.sub(r"^([a-z]+://)?.*@", r"\1***@", address, flags=re.IGNORECASE | re.DOTALL)
 
@@ -30,7 +30,7 @@ def address_fault(address: str) -> str:
     except ValueError:  # its message is not passed on, as it may quote part of a password
         pass
     return (
-        f"{clipped(without_user(address))} is no address of a server: give one as http://127.0.0.1:8080 or "
+        f"{clipped(mask_credentials(address))} is no address of a server: give one as http://127.0.0.1:8080 or "
         "http://[::1]:8080, its port up to 65535"
     )
 

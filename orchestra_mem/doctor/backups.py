@@ -20,9 +20,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from orchestra_mem.adapters.config_files import load_settings, with_values
+from orchestra_mem.adapters.database.database_copy import Copied, copy_database, copy_to_file
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.database.project_key import empty_where_left, mark_moved, moved_words, take_mark_away
-from orchestra_mem.adapters.database.whole_database import Copied, copy_database, copy_to_file
 from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.files.exchange import exchange, settled
 from orchestra_mem.adapters.files.reading import sync_folder, telling
@@ -322,7 +322,7 @@ def move_database(
     return copied
 
 
-def go_on_here(project: Path, settings: Settings) -> bool:
+def reactivate(project: Path, settings: Settings) -> bool:
     """Make the old database of a moved memory usable again, in addition to the new one; False if it was not moved."""
     place = Place.of(project, settings)
     path = database_file(place.home, settings)

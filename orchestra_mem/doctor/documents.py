@@ -1,7 +1,7 @@
 """Find faults in documents and the search index, find secrets anywhere, and remove secrets.
 
 The memory is not opened, so that faults are found even if nothing else works, and a missing document is reported before
-opening would create it again. Only `take_out` changes anything: at the caller's request it rewrites recorded
+opening would create it again. Only `redact_memory` changes anything: at the caller's request it rewrites recorded
 operations, which are otherwise immutable, and documents, including people's lines; the audit trail records it.
 """
 
@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
-from orchestra_mem.adapters.database.whole_database import rewrite, stored_texts
+from orchestra_mem.adapters.database.database_copy import rewrite, stored_texts
 from orchestra_mem.adapters.files import DocumentReader, why_read_only
 from orchestra_mem.adapters.files.reading import decode
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
@@ -129,7 +129,7 @@ class SecretPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenOut:
+class RedactionResult:
     """The number of database texts and of files that were rewritten."""
 
     texts: int
@@ -148,7 +148,7 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
     return [SecretPlace(place=where, kinds=dict(kinds)) for where, kinds in rows if kinds]
 
 
-def take_out(project: Path, settings: Settings) -> TakenOut:
+def redact_memory(project: Path, settings: Settings) -> RedactionResult:
     """Replace all secrets in the database and the documents by placeholders, and delete the search index.
 
     Raises:
@@ -179,7 +179,7 @@ def take_out(project: Path, settings: Settings) -> TakenOut:
             store.replace(path, redactor.text(text), expected=text, name="redact")
         # Again, because a program that runs may have indexed a text before it was rewritten.
         shutil.rmtree(place.home / "index", ignore_errors=True)
-    return TakenOut(texts=texts, files=len(files))
+    return RedactionResult(texts=texts, files=len(files))
 
 
 def _redactor(database: SqlDatabase, settings: Settings) -> Redactor:

@@ -163,7 +163,7 @@ def _with_common_options(function: _Function, *, creates: bool, json_lines: bool
                 context.default_map = {context.invoked_subcommand: {"project": str(project)}}
             return
         run = Invocation(project, as_json, debug)
-        with _errors_in_words(run), _logging_to_stderr(debug):
+        with _errors_as_messages(run), _logging_to_stderr(debug):
             if "run" in wanted:
                 given["run"] = run
             if "memory" in wanted:
@@ -330,7 +330,7 @@ class Invocation:
 
 
 @contextmanager
-def _errors_in_words(run: Invocation) -> Iterator[None]:
+def _errors_as_messages(run: Invocation) -> Iterator[None]:
     """Turn expected errors and Ctrl-C into a message and an exit code."""
     if sys.stdout is None:
         # The parent process closed stdout, for example by `>&-`: discard the output.

@@ -13,13 +13,13 @@ from typer import BadParameter
 
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.faces import records
-from orchestra_mem.faces.asking import LimitOption, SessionOption, SinceOption, UntilOption, agent_name, up_to
 from orchestra_mem.faces.command import CommandResult, Invocation, argument, command, option, recall_views, views
+from orchestra_mem.faces.inputs import LimitOption, SessionOption, SinceOption, UntilOption, agent_name, up_to
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import MustKeepKind, OperationFilter
 
 if TYPE_CHECKING:
-    from orchestra_mem.compression.service import SummaryStory
+    from orchestra_mem.compression.service import SummaryHistory
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.search import Answer
@@ -356,10 +356,10 @@ def summaries(
             head = f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}"
             return CommandResult(done, f"{head}\n\n{done.text.rstrip()}\n")
         found = memory.compression.stories(memory.losses(session, limit=limit or None))
-    return CommandResult([_story_record(story) for story in found], lambda: recall_views.stories_view(found))
+    return CommandResult([_story_record(story) for story in found], lambda: recall_views.summaries_view(found))
 
 
-def _story_record(story: SummaryStory) -> dict[str, Any]:
+def _story_record(story: SummaryHistory) -> dict[str, Any]:
     from orchestra_mem.serialize import to_object
 
     trial, job = story.trial, story.job

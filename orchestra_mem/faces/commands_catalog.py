@@ -14,8 +14,8 @@ from typer import BadParameter
 
 from orchestra_mem.catalog_types import AccessOutcome, AuditFilter, ItemFilter, ItemStatus, ItemType
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
-from orchestra_mem.faces.asking import LimitOption, SinceOption, agent_name, agreed, from_stdin, parse_span, up_to
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, recall_views
+from orchestra_mem.faces.inputs import LimitOption, SinceOption, agent_name, agreed, from_stdin, parse_span, up_to
 from orchestra_mem.faces.records import counted
 from orchestra_mem.types import Author, Json
 
@@ -242,7 +242,7 @@ def export(
 
 
 @command(of=group, name="import")
-def bring_in(
+def import_items(
     run: Invocation,
     file: Annotated[Path, argument("FILE", "As `catalog export` writes it; - reads stdin.")],
     agent: AgentOption = _OWNER,
@@ -258,7 +258,7 @@ def bring_in(
     except (ValueError, RecursionError) as error:
         raise InvalidItemError([f"{file} is no JSON document: {error}"]) from error
     with run.open(create=True) as memory:
-        done = memory.catalog.bring_in(document, agent=agent)
+        done = memory.catalog.import_items(document, agent=agent)
         memory.write_catalog()
     return CommandResult({"items": done}, f"{counted(done, 'item')} of {file}\n")
 

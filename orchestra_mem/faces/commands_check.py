@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 from typer import BadParameter
 
 from orchestra_mem.errors import ConfigError
-from orchestra_mem.faces.asking import agreed
 from orchestra_mem.faces.command import (
     CONFIGURATION,
     CommandResult,
@@ -22,6 +21,7 @@ from orchestra_mem.faces.command import (
     option,
     views,
 )
+from orchestra_mem.faces.inputs import agreed
 from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def move(
     Example: orchestra-mem move --to postgresql://db.example/team
     """
     from orchestra_mem.build import load_settings
-    from orchestra_mem.doctor.backups import TO_FILE, go_on_here, move_database
+    from orchestra_mem.doctor.backups import TO_FILE, move_database, reactivate
 
     run.require_memory()
     settings = run.settings
@@ -130,7 +130,7 @@ def move(
         form = f"as in `--to postgresql://mem@db.example/team --schema bakery`, or `--to {TO_FILE}`"
         raise BadParameter(f"{problem}; {form}", param_hint="--to, --schema") from None
     if (target.storage.url, target.storage.schema_name) == (settings.storage.url, settings.storage.schema_name):
-        if go_on_here(run.project, settings):
+        if reactivate(run.project, settings):
             return CommandResult({}, "the memory goes on here; what was recorded where it was moved to stays there\n")
         raise BadParameter("the memory is there already", param_hint="--to")
     with run.steps() as tell:
@@ -297,11 +297,11 @@ def apply(run: Invocation, yes: Annotated[bool, option("--yes", "Do it without a
 
     Example: orchestra-mem redact apply --yes
     """
-    from orchestra_mem.doctor.documents import take_out
+    from orchestra_mem.doctor.documents import redact_memory
 
     run.require_memory()
     if not yes and not agreed(run, "Rewrite what was recorded, and what people wrote?"):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
-    done = take_out(run.project, run.settings)
+    done = redact_memory(run.project, run.settings)
     rewritten = f"{counted(done.texts, 'text')} of the database and {counted(done.files, 'file')}"
     return CommandResult(done, f"rewritten: {rewritten}\n")

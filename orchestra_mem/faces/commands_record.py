@@ -15,10 +15,10 @@ from typer import BadParameter
 from orchestra_mem import build
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.errors import HistoryError
-from orchestra_mem.faces.asking import from_stdin, parse_time
 from orchestra_mem.faces.command import CommandGroup, CommandResult, Invocation, add_group, argument, command, option
+from orchestra_mem.faces.inputs import from_stdin, parse_time
 from orchestra_mem.faces.records import counted
-from orchestra_mem.serialize import unrepeated
+from orchestra_mem.serialize import reject_duplicate_keys
 
 if TYPE_CHECKING:
     from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
@@ -87,7 +87,7 @@ def _data(data: str | None, text: str | None) -> object:
     assert data is not None
     raw: str | bytes = from_stdin() if data == "-" else data
     try:
-        value: object = json.loads(raw, object_pairs_hook=unrepeated)
+        value: object = json.loads(raw, object_pairs_hook=reject_duplicate_keys)
     except (ValueError, RecursionError) as error:
         source = "stdin" if data == "-" else repr(data if len(data) <= 60 else data[:59] + "…")
         raise BadParameter(f"{source} is not JSON ({error}); give plain text by --text", param_hint="DATA") from None

@@ -18,7 +18,7 @@ from orchestra_mem import build
 from orchestra_mem.errors import ServerError, storage_error
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, command, option
 from orchestra_mem.faces.records import Caller
-from orchestra_mem.serialize import unrepeated
+from orchestra_mem.serialize import reject_duplicate_keys
 
 if TYPE_CHECKING:
     from orchestra_mem.faces.http.tokens import AccessTokens
@@ -90,7 +90,7 @@ def install(client: McpClient, file: Path, entry: dict[str, Any]) -> Any:
 def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:
     """Return the previous entry, None if there is none, and the text with the new one."""
     try:
-        found = json.loads(text, object_pairs_hook=unrepeated) if text.strip() else {}
+        found = json.loads(text, object_pairs_hook=reject_duplicate_keys) if text.strip() else {}
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON, or has comments, which would be lost: {error}") from error
     servers = found.setdefault(client.section, {}) if isinstance(found, dict) else None

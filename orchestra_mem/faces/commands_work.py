@@ -15,8 +15,8 @@ import typer
 from typer import BadParameter
 
 from orchestra_mem.faces import records
-from orchestra_mem.faces.asking import up_to
 from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, add_group, argument, command, option, views
+from orchestra_mem.faces.inputs import up_to
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 

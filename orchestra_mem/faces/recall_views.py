@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from orchestra_mem.catalog_types import AuditEntry, CatalogStatistics, InjectedItem, ItemStatus, MemoryItem
-from orchestra_mem.compression.service import SummaryStory
+from orchestra_mem.compression.service import SummaryHistory
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.text import visible
 from orchestra_mem.faces.records import counted
@@ -160,10 +160,10 @@ def losses_view(summaries: Sequence[Summary], *, hint: bool = True) -> Iterator[
     )  # fmt: skip
 
 
-def stories_view(stories: Sequence[SummaryStory]) -> Iterator[RenderableType]:
+def summaries_view(stories: Sequence[SummaryHistory]) -> Iterator[RenderableType]:
     """Show the result of `summaries`."""
 
-    def row(story: SummaryStory) -> Sequence[str | Text]:
+    def row(story: SummaryHistory) -> Sequence[str | Text]:
         each = story.summary
         name = f"S{each.id}" if each.level else f"S{each.id} {subject_of(each)}"
         counts = f"{each.ratio:.0%}", str(len(each.put_back)), str(len(each.dropped))
@@ -175,7 +175,7 @@ def stories_view(stories: Sequence[SummaryStory]) -> Iterator[RenderableType]:
     )  # fmt: skip
 
 
-def _verdict(story: SummaryStory) -> str:
+def _verdict(story: SummaryHistory) -> str:
     """Describe how the model's attempt ended, or that it is still pending."""
     if story.draft is not None:
         return f"{story.draft.verdict}; with the next refresh"

@@ -14,7 +14,7 @@ from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.tiers.shared_decisions import NO_HOME
 
 if TYPE_CHECKING:
-    from orchestra_mem.home.side_by_side import ProjectsAnswer, Recurring
+    from orchestra_mem.home.across_projects import ProjectsAnswer, Recurring
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.passages import Recommendations
     from orchestra_mem.retrieval.search import Answer
@@ -106,7 +106,7 @@ class Projects:
         Raises:
             ValueError: The limit is negative, or a time of the filter has no time zone.
         """
-        from orchestra_mem.home.side_by_side import ask_each, joined_answer
+        from orchestra_mem.home.across_projects import merge_answers, query_projects
         from orchestra_mem.retrieval.search import check_request
 
         check_request(where, limit)
@@ -116,7 +116,7 @@ class Projects:
             answer = asked.search(query, where=where, mode=mode, limit=limit)
             return answer, memory.hit_lines(answer.hits)
 
-        return joined_answer(*ask_each(self.list(), ask, timeout_s), limit)
+        return merge_answers(*query_projects(self.list(), ask, timeout_s), limit)
 
     def recommend(
         self, task: str, *, agents: Sequence[str] = (), limit: int = 3, timeout_s: float = TIMEOUT_S
@@ -126,7 +126,7 @@ class Projects:
         Raises:
             ValueError: The limit is negative.
         """
-        from orchestra_mem.home.side_by_side import ask_each, joined_recommendations
+        from orchestra_mem.home.across_projects import joined_recommendations, query_projects
         from orchestra_mem.retrieval.search import check_request
 
         check_request(EVERYTHING, limit)
@@ -134,7 +134,7 @@ class Projects:
         def ask(memory: OrchestratorContextManager) -> Recommendations:
             return memory.retriever.get_recommendations(task, agents=agents, limit=limit)
 
-        return joined_recommendations(task, *ask_each(self.list(), ask, timeout_s), limit)
+        return joined_recommendations(task, *query_projects(self.list(), ask, timeout_s), limit)
 
     def recurring(self, *, least: int = 3, timeout_s: float = TIMEOUT_S) -> Recurring:
         """Find decisions and rules that are active, in nearly the same words, in at least `least` projects.
@@ -144,8 +144,8 @@ class Projects:
         Raises:
             EmbedderError: The table of word vectors cannot be loaded.
         """
-        from orchestra_mem.home.side_by_side import NEWEST, ask_each, find_recurring, shared_texts
+        from orchestra_mem.home.across_projects import NEWEST, find_recurring, query_projects, shared_texts
 
         shared = shared_texts(self._registry.folder.with_name("shared"))
-        found = ask_each(self.list(), lambda memory: memory.shareable()[-NEWEST:], timeout_s)
+        found = query_projects(self.list(), lambda memory: memory.shareable()[-NEWEST:], timeout_s)
         return find_recurring(*found, least, shared)

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from orchestra_mem.core.search.chunking import stored_pattern
-from orchestra_mem.core.search.widening import enough_of
+from orchestra_mem.core.search.widening import search_until
 from orchestra_mem.integrations.conversations import in_thread
 from orchestra_mem.memory.agent_view import AgentMemory
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -131,7 +131,7 @@ class OrchestraMemStore(base.BaseStore):
             spaces = {each.namespace for each in known.values()}
             pattern = stored_pattern(spaces.pop()) if len(spaces) == 1 else None
             where = SearchFilter(kinds=(STORED_ITEM,), pattern=pattern)
-            found = enough_of(lambda size: self._memory.search(op.query, where=where, limit=size).hits, keep, end)
+            found = search_until(lambda size: self._memory.search(op.query, where=where, limit=size).hits, keep, end)
         return found[op.offset :]
 
     def _passing(

@@ -54,7 +54,7 @@ class InjectedMessage(str):
         return self.injection.tokens
 
 
-def injection_in(answers: Iterable[object]) -> Injection | None:
+def first_injection(answers: Iterable[object]) -> Injection | None:
     """Return the first injection among the results of hooks; None if no hook injected anything."""
     return next((each.injection for each in answers if isinstance(each, InjectedMessage)), None)
 

@@ -78,7 +78,7 @@ class CatalogParts:
             if self.learner.waits and self.can_write_now():
                 self.learner.work()
             if self.documents.unseen and self.can_write_now():
-                self.documents.take_in()
+                self.documents.read_edits()
         except OrchestraMemError as error:
             logger.warning("the catalog is not up to date: %s", error)
 

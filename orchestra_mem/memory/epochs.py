@@ -166,7 +166,7 @@ class EpochKeeper:
             kept_free = recalled_tokens(recalled.items, kept_free, self.counter)
         key = budget_tokens, asked, measure_turns
         # A context restricted to some agents gets a separate epoch, so that the shared one neither leaks nor ends.
-        running = self._going_on(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
+        running = self._continue_or_begin(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
         context = running.told(for_operation)
         if recalled is not None and unavailable:
             return replace(context, notes=(*context.notes, *recalled.notes))
@@ -188,7 +188,7 @@ class EpochKeeper:
                 return replace(last, notes=(f"this is the last context, nothing newer can be read: {away}",))
         raise away
 
-    def _going_on(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
+    def _continue_or_begin(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
         """Continue the running epoch, or begin the next one."""
         running = self._running.get(key)
         if running is None or not self._continue(running, now, kept_free // 2):

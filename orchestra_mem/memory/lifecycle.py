@@ -51,7 +51,7 @@ class Lifecycle:
         self.last_id, self._changes, self._retry_at, self._refreshed_at = 0, -1, 0, 0
         self._refresh_due = self._over_ceiling = self._window_known = self._others_record = False
         self._seen_documents: Mapping[str, object] = {}
-        self._looked_at: object = None
+        self._checked_state: object = None
 
     @contextmanager
     def synced(self) -> Iterator[None]:
@@ -81,7 +81,7 @@ class Lifecycle:
             self._changes = changes
         if problem := self._parts.database.problem:
             self._parts.reporter.failed("database", StorageError(problem))
-        self._look_for_faults(self.take_in_edits(waits=waits))
+        self._look_for_faults(self.read_edits(waits=waits))
 
     def _catch_up(self) -> None:
         """Update working memory from the event log: new sessions, and operations and spills of other processes."""
@@ -91,7 +91,7 @@ class Lifecycle:
         if self.session is None or live.id != self.session.id:
             self._leave_session()
             # If the disk refuses, the next spill reconciles the document with the log.
-            with self._parts.reporter.noting(_SESSION_DOCUMENT):
+            with self._parts.reporter.tracking_problem(_SESSION_DOCUMENT):
                 self._parts.session.resume(live)
                 self._parts.compactor.settle(live)
             live = self._parts.log.session(live.id)
@@ -111,16 +111,16 @@ class Lifecycle:
         self._parts.working.clear()
         self._parts.epochs.end_epochs()
 
-    def take_in_edits(self, *, waits: bool = True) -> Mapping[str, object]:
+    def read_edits(self, *, waits: bool = True) -> Mapping[str, object]:
         """Read people's changes to documents since the last call into the ledger. Return the documents' states."""
         states = self._parts.episodic.states()
-        saved = states != self._seen_documents or self._parts.episodic.writers[0].looks_again
+        saved = states != self._seen_documents or self._parts.episodic.writers[0].retry_due
         if saved and (waits or self._parts.database.can_write_now()):
-            with self._parts.reporter.noting("hand edits"):
-                if self._parts.episodic.take_in():
+            with self._parts.reporter.tracking_problem("hand edits"):
+                if self._parts.episodic.read_edits():
                     self._events.send("documents_edited")
                     if self.session is not None:
-                        with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
+                        with self._parts.reporter.skipping_unwritable(_SESSION_DOCUMENT):
                             self._parts.compactor.settle(self.session)
                 self._seen_documents = states
         return states
@@ -128,10 +128,10 @@ class Lifecycle:
     def _look_for_faults(self, documents: Mapping[str, object]) -> None:
         """Report faults of documents if any document has changed since the last call."""
         parts = self._parts
-        states = documents, parts.session.foreign_state(self.session) if self.session else None
+        states = documents, parts.session.change_token(self.session) if self.session else None
         # A restored permission mends a document without changing its state.
-        if states != self._looked_at or parts.reporter.knows_faults:
-            self._looked_at = states
+        if states != self._checked_state or parts.reporter.has_faults:
+            self._checked_state = states
             parts.reporter.found_faults([*parts.episodic.faults(), *parts.session.faults()])
 
     def record(self, draft: OperationDraft) -> Operation:
@@ -142,11 +142,11 @@ class Lifecycle:
                 self._follow(operation, draft)
                 self._keep_within_limits(operation)
             except Exception as error:  # any error: it is recorded, and a caller that sees an error would retry
-                self._fell_behind(operation.id, error)
+                self._postpone_after_failure(operation.id, error)
             self._events.send("operation_recorded", operation=operation)
         return operation
 
-    def _fell_behind(self, number: int, error: Exception) -> None:
+    def _postpone_after_failure(self, number: int, error: Exception) -> None:
         self._retry_at = number + _RETRY_AFTER
         self._parts.reporter.failed(_SESSION_DOCUMENT, error)
         if not isinstance(error, StorageError):
@@ -178,10 +178,10 @@ class Lifecycle:
         """Mark a due refresh for the next read; spill or refresh now only if that cannot wait."""
         if self.last_id < self._retry_at:
             return
-        if (far := self._parts.working.overflows_far) > 1 and not self._parts.session.is_as_left(self.session):
+        if (far := self._parts.working.overflow_factor) > 1 and not self._parts.session.is_unchanged(self.session):
             self._catch_up()  # the last process to spill usually spills again: it need not reread the document
-            far = self._parts.working.overflows_far
-        if far > 1 or (far and self._parts.session.is_as_left(self.session)):
+            far = self._parts.working.overflow_factor
+        if far > 1 or (far and self._parts.session.is_unchanged(self.session)):
             self._spill_overflow()
         tracker = self._parts.tracker
         self._refresh_due |= tracker.should_refresh() and self._parts.settings.orchestrator.auto_refresh_enabled
@@ -195,7 +195,7 @@ class Lifecycle:
     @property
     def leads(self) -> bool:
         """Whether this process does the next refresh: it records alone, or was the last of several to spill."""
-        return not self._others_record or self._parts.session.is_as_left(self.session)
+        return not self._others_record or self._parts.session.is_unchanged(self.session)
 
     @property
     def due(self) -> bool:
@@ -213,7 +213,7 @@ class Lifecycle:
             if self._refresh_due:
                 self.refresh(due=True)
         except Exception as error:  # as in `record`: no recorded operation is lost
-            self._fell_behind(self.last_id, error)
+            self._postpone_after_failure(self.last_id, error)
 
     def _spill_overflow(self) -> None:
         """Spill what exceeds working memory; mark a refresh as due if the session document becomes too large."""
@@ -238,14 +238,14 @@ class Lifecycle:
         """
         self._refresh_due = self._over_ceiling = self._others_record = False
         if self.session is None:
-            if self._parts.reporter.knows_work:
+            if self._parts.reporter.has_work_items:
                 self._update_documents(VersionReason.REFRESH)
             return None
         start, spilled, compacted = time.perf_counter(), 0, Compacted()
         with self._parts.store.lock():
             if due and self._refreshed_elsewhere():
                 return None
-            with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
+            with self._parts.reporter.skipping_unwritable(_SESSION_DOCUMENT):
                 spilled = self._spill(self._parts.working.older_half())
             session = self._parts.log.session(self.session.id)
             if session.status is not SessionStatus.ACTIVE:
@@ -254,10 +254,10 @@ class Lifecycle:
             self.session = session
             self._parts.compactor.facts.extract(session, self.last_id)
             self._update_documents(VersionReason.REFRESH)
-            with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
+            with self._parts.reporter.skipping_unwritable(_SESSION_DOCUMENT):
                 compacted = self._parts.compactor.compact(session)
                 self._parts.episodic.short_forms.make(session.id)
-        used = self._begin_anew("refresh")
+        used = self._restart_epoch("refresh")
         self._parts.database.checkpoint()
         took_ms = (time.perf_counter() - start) * 1000
         done = Refreshed(spilled_operations=spilled, compacted=compacted, used_tokens=used, milliseconds=took_ms)
@@ -275,7 +275,7 @@ class Lifecycle:
         self._refreshed_at = self.last_id
         return True
 
-    def _begin_anew(self, for_operation: str) -> int:
+    def _restart_epoch(self, for_operation: str) -> int:
         """Begin a new epoch and set the window's usage to its tokens. Return that number."""
         self._parts.epochs.end_epochs()
         used = self.context(for_operation, self.default_budget).tokens
@@ -288,7 +288,7 @@ class Lifecycle:
         """Extract facts from the oldest unscanned operations, from at most `most` of them."""
         if self.session is not None and (waiting := self.unread) and self._parts.database.can_write_now():
             through = self.last_id - waiting + min(waiting, most)
-            with self._parts.reporter.noting("facts"), self._parts.store.lock():
+            with self._parts.reporter.tracking_problem("facts"), self._parts.store.lock():
                 self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)
                 self.session = replace(self.session, judged_through=through)
 
@@ -308,13 +308,13 @@ class Lifecycle:
         """Write the documents. If somebody saves one meanwhile, take in the edit and try again."""
 
         def known() -> ProjectView:
-            self.take_in_edits()
+            self.read_edits()
             recent = [entry.short for entry in self._parts.working.entries()[-5:]]
             return self._parts.reporter.view(self.session.id if self.session else "", recent)
 
         failed = self._parts.episodic.update(known, reason)
         for name in DocumentName:
-            with self._parts.reporter.noting(name.value):
+            with self._parts.reporter.tracking_problem(name.value):
                 if name in failed:
                     raise failed[name]
 
@@ -352,7 +352,7 @@ class Lifecycle:
             self._update_documents(VersionReason.FLUSH)
             path = self._parts.session.finish(session, closing)
         self._leave_session()
-        self._begin_anew("flush")
+        self._restart_epoch("flush")
         logger.info("session %s flushed to %s", session.id, path)
         self._events.send("session_flushed", session=session, path=path)
         return path
@@ -380,7 +380,7 @@ class Lifecycle:
         """Continue where the last process stopped, even if it crashed."""
         with self._parts.store.lock():
             self._look_for_faults(self._parts.episodic.states())
-            with self._parts.reporter.passing_over(_SESSION_DOCUMENT):
+            with self._parts.reporter.skipping_unwritable(_SESSION_DOCUMENT):
                 self._finish_flushes()
             self._changes, _ = self._parts.database.commit_count()
             self._catch_up()

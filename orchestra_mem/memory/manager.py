@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved
-from orchestra_mem.design_names import MadeOtherwise
+from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import ClosedError, ServerAwayError
 from orchestra_mem.memory.agents import AgentCalls
+from orchestra_mem.memory.idle_worker import IdleWorker
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.memory.pauses import PauseWorker
 from orchestra_mem.memory.queries import HistoryCalls, SearchCalls
 from orchestra_mem.memory.recording import make_draft
 from orchestra_mem.memory.sharing import SharingCalls
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class OrchestratorContextManager(
-    HistoryCalls, AgentCalls, SearchCalls, SharingCalls, MadeOtherwise,
+    HistoryCalls, AgentCalls, SearchCalls, SharingCalls, RejectsDesignArguments,
     use="open_memory(project, config=config, model=llm_interface)",
 ):  # fmt: skip
     """The memory of one project. Safe to share between threads; several processes may open the same project.
@@ -63,7 +63,7 @@ class OrchestratorContextManager(
         parts.session.memory = parts.episodic.memory = self
         self._agents = parts.agents
         self._life = Lifecycle(parts, self.events)
-        self._pauses = PauseWorker(self._life, self._lock, parts.search, parts.agents)
+        self._pauses = IdleWorker(self._life, self._lock, parts.search, parts.agents)
         self._note_call = self._pauses.note_call
         for threshold in Threshold:
             parts.tracker.on(threshold, lambda crossing: self.events.send("window_filled", crossing=crossing))

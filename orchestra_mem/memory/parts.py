@@ -117,7 +117,7 @@ class MemoryParts:
             documents[SHARED_LOG] = shared
         files = [*documents.values()]
         if session is not None:
-            documents["the session document"] = _, file = self.session.foreign_state(session)
+            documents["the session document"] = _, file = self.session.change_token(session)
             files.append(file)
         latest = max((state.modified_ns for state in files if isinstance(state, FileState)), default=0)
         version = self.database.commit_count(), tuple(documents.values()), self.clock().date()

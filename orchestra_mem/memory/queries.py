@@ -114,7 +114,7 @@ class HistoryCalls:
     def session_summary(self, session: str) -> Summary | None:
         """Return the summary of an ended session; None if it still runs or was shorter than its summary."""
         self._lock.check()
-        found = [each for each in self._parts.ledger.whole_summaries(session) if not each.document]
+        found = [each for each in self._parts.ledger.level_zero_summaries(session) if not each.document]
         return found[-1] if found else None
 
 
@@ -210,11 +210,11 @@ class SearchCalls:
             parts = self._parts
             self._retriever = ContextRetriever(
                 parts.search, parts.log, parts.ledger, parts.counter, parts.settings.retrieval,
-                access=parts.agents.access, now=self._moment,
+                access=parts.agents.access, now=self._snapshot_connection,
             )  # fmt: skip
         return self._retriever
 
-    def _moment(self) -> Moment:
+    def _snapshot_connection(self) -> Moment:
         from orchestra_mem.retrieval.retriever import Moment
 
         now, search = self._life.snapshot(), self._parts.search

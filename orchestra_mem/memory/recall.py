@@ -19,7 +19,7 @@ from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Hit
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.session_ending import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPaths
 from orchestra_mem.types import DocumentName, MustKeep, Operation, OperationFilter, Summary
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkTracker
 
@@ -47,7 +47,7 @@ class SourceLocator:
 
     store: DocumentStore
     episodic: EpisodicMemoryManager
-    sessions: SessionPlace
+    sessions: SessionPaths
 
     def lines(self, hits: Sequence[Hit]) -> list[int]:
         """Return the line of each hit, counted from 1; 0 if it is in no document or its text has changed."""
@@ -221,7 +221,7 @@ class Recall:
     def summaries(self, session: str | None = None) -> list[Summary]:
         """Return all summaries, including those of entire sessions, without recomputing what each dropped."""
         whole = self.log.session(session).id if session else None
-        return [*self.ledger.summaries(whole), *self.ledger.whole_summaries(whole)]
+        return [*self.ledger.summaries(whole), *self.ledger.level_zero_summaries(whole)]
 
     def _dropped(self, summary: Summary) -> tuple[str, ...]:
         if summary.document:  # found when it was made; a later short form may contain some again

@@ -108,7 +108,7 @@ class Reporter:
         return [fact for fact in found if fact.operation and fact.status is not _REMOVED]
 
     @property
-    def knows_work(self) -> bool:
+    def has_work_items(self) -> bool:
         """Whether there are work items."""
         return self.work.view() is not None
 
@@ -131,7 +131,7 @@ class Reporter:
             logger.info("%s: works again", subject)
 
     @contextmanager
-    def noting(self, subject: str) -> Iterator[None]:
+    def tracking_problem(self, subject: str) -> Iterator[None]:
         """Record a problem and go on if the block raises `StorageError`; clear the problem if it succeeds."""
         try:
             yield
@@ -141,7 +141,7 @@ class Reporter:
             self.recovered(subject)
 
     @contextmanager
-    def passing_over(self, document: str) -> Iterator[None]:
+    def skipping_unwritable(self, document: str) -> Iterator[None]:
         """Record a problem and go on if a document must be left as it is; its new content is written later."""
         try:
             yield
@@ -151,7 +151,7 @@ class Reporter:
     def note_refresh(self, before_tokens: int, used_tokens: int) -> int:
         """Store the window's usage before and after a refresh. Return the id of the last operation before it."""
         last = 0
-        with self.noting("window history"):
+        with self.tracking_problem("window history"):
             last, now = self.log.last_operation(), self.clock()
             refresh = WindowRefresh(operation=last, time=now, before_tokens=before_tokens, used_tokens=used_tokens)
             self.log.add_refresh(refresh)
@@ -189,7 +189,7 @@ class Reporter:
             logger.info("%s: in order again", path)
 
     @property
-    def knows_faults(self) -> bool:
+    def has_faults(self) -> bool:
         """Whether any document was faulty at the last check."""
         return bool(self._faults)
 

@@ -19,7 +19,7 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.tiers.shared_decisions import LIFTED, SHARED_LOG, SharedDecisions
+from orchestra_mem.tiers.shared_decisions import SHAREABLE_KINDS, SHARED_LOG, SharedDecisions
 from orchestra_mem.types import STATED_FACT, Author, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
 
 _NUMBER = re.compile(r"[Kk]?(\d{1,18})")
@@ -69,7 +69,7 @@ class SharingCalls:
     def _why_not(self, fact: MustKeep) -> str:
         """Return the reason why a fact cannot be shared; "" if it can."""
         parts = self._parts
-        if fact.kind not in LIFTED or fact.status is not _STANDS:
+        if fact.kind not in SHAREABLE_KINDS or fact.status is not _STANDS:
             return f"K{fact.id} ({fact.kind}, {fact.status}) cannot be shared; decisions and rules that hold can be"
         if parts.agents.access.strict and fact.author is not Author.PERSON:
             for said in parts.log.operations(OperationFilter(after=fact.operation - 1, through=fact.operation)):
@@ -159,7 +159,7 @@ class SharingCalls:
         ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
         alike = [
             fact
-            for fact in ledger.must_keeps(kinds=LIFTED)
+            for fact in ledger.must_keeps(kinds=SHAREABLE_KINDS)
             if not said.isdisjoint((squeeze(fact.text).casefold(), squeeze(fact.found).casefold()))
         ]
         if standing := [fact for fact in alike if fact.status is _STANDS]:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.catalog_types import ItemFilter, ItemType, MemoryItem
-from orchestra_mem.core.search.widening import enough_of
-from orchestra_mem.design_names import MadeOtherwise
+from orchestra_mem.core.search.widening import search_until
+from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.retrieval.passages import Recommendations
@@ -51,7 +51,7 @@ class BatchResult:
     errors: Mapping[str, str]
 
 
-class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=config))"):
+class VectorStore(RejectsDesignArguments, use="VectorStore(open_memory(project, config=config))"):
     """Finds past work by meaning and words. Safe to share between threads.
 
     Args:
@@ -154,7 +154,7 @@ class VectorStore(MadeOtherwise, use="VectorStore(open_memory(project, config=co
         def ask(size: int) -> Sequence[Hit]:
             return self._memory.search(query, where=where, mode=mode, limit=size).hits
 
-        return enough_of(ask, similar, max(0, limit))
+        return search_until(ask, similar, max(0, limit))
 
     def _learnt(self, operations: Iterable[int]) -> dict[int, list[MemoryItem]]:
         """Return the catalog items learnt from operations, by operation id."""

@@ -19,7 +19,7 @@ from orchestra_mem.orchestrator.intents.slots import SPEAKER
 from orchestra_mem.orchestrator.journal import answer_recent, read_recent_question
 from orchestra_mem.orchestrator.phrases import STATUS_WORDS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import Told, need_of, shown
+from orchestra_mem.orchestrator.talk import Told, expected_target, shown
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit
 from orchestra_mem.types import OperationFilter, SessionStatus
@@ -107,7 +107,7 @@ class Answers:
     def _status(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         if not intent.target:
             return self._overview()
-        items = resolver.many(intent.target, need_of(intent))
+        items = resolver.many(intent.target, expected_target(intent))
         told = [self._state_of(item) for item in items]
         if len(items) == 1:
             told += self._history(items[0])
@@ -251,7 +251,7 @@ class Answers:
     def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         if not intent.target:
             return self._next()
-        item = resolver.one(intent.target, need_of(intent))
+        item = resolver.one(intent.target, expected_target(intent))
         text = f"Going on: {self._state_of(item)}"
         below = self._tracker.items(WorkFilter(parent=item.id, statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
         ready = next((child for child in below if not self._tracker.blockers(child.id)), None)

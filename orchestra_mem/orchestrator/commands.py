@@ -11,7 +11,7 @@ from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.grammar import LEVELS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import Effect, Happening, Need, Told, container_need, need_of
+from orchestra_mem.orchestrator.talk import Effect, Happening, Need, Told, expected_parent, expected_target
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker
 
@@ -60,7 +60,7 @@ class Commands:
         elif kind is WorkKind.MILESTONE:
             raise Unclear("A milestone stands alone; say `create a milestone …`.", phrase)
         else:
-            parent = resolver.one(phrase, container_need(kind) if kind else Need(kinds=tuple(_CHILD)))
+            parent = resolver.one(phrase, expected_parent(kind) if kind else Need(kinds=tuple(_CHILD)))
             kind = kind or _CHILD[parent.kind]
         titles = [_capitalised(title) for title in intent.titles]
         if not titles and not intent.count:
@@ -75,12 +75,12 @@ class Commands:
     def _put_under(self, intent: Intent, resolver: Resolver) -> Told:
         """Move existing items under another parent."""
         items = resolver.many(intent.target)
-        parent = resolver.one(intent.other, container_need(items[0].kind))
+        parent = resolver.one(intent.other, expected_parent(items[0].kind))
         now = [self._tracker.change(item.id, parent=parent.id) for item in items]
         return _done(Happening.CHANGED, now, f"{_named(now)} {'is' if len(now) == 1 else 'are'} under {_short(parent)}")
 
     def _unblock(self, intent: Intent, resolver: Resolver) -> Told:
-        items = resolver.many(intent.target, need_of(intent))
+        items = resolver.many(intent.target, expected_target(intent))
         gone = set(_ids(resolver.many(intent.other))) if intent.other else set()
         blocked = [
             item
@@ -96,7 +96,7 @@ class Commands:
             now.append(self._tracker.set_status(item.id, WorkStatus.PENDING) if is_blocked else after)
         return _done(Happening.CHANGED, now, f"Unblocked {_named(now)}{self._waiting(now)}")
 
-    def takes_up(self, intent: Intent, resolver: Resolver) -> bool:
+    def resume_changes_items(self, intent: Intent, resolver: Resolver) -> bool:
         """Check whether a `resume` changes its items, because all of them are deferred, blocked or failed."""
         return bool(intent.target) and all(item.status in _INTERRUPTED for item in resolver.many(intent.target))
 
@@ -109,7 +109,7 @@ class Commands:
         return self._moved(WorkStatus.IN_PROGRESS, Happening.STARTED, "Going on with", intent, resolver)
 
     def _moved(self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver) -> Told:
-        items = resolver.many(intent.target, need_of(intent))
+        items = resolver.many(intent.target, expected_target(intent))
         now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
         rest = self._waiting(now) if status is WorkStatus.IN_PROGRESS else "" if status.is_open else self._freed(now)
         return _done(happening, now, f"{word} {_named(now)}{rest}")
@@ -129,7 +129,7 @@ class Commands:
         return [self._tracker.change(item.id, depends_on=sorted({*item.depends_on, *_ids(others)})) for item in items]
 
     def _block(self, intent: Intent, resolver: Resolver) -> Told:
-        items = resolver.many(intent.target, need_of(intent))
+        items = resolver.many(intent.target, expected_target(intent))
         blockers, why = self._held_by(intent, resolver)
         self._made_to_wait(items, blockers)
         now = [self._tracker.set_status(item.id, WorkStatus.BLOCKED, reason=why) for item in items]
@@ -148,7 +148,7 @@ class Commands:
             return [], intent.value or intent.other
 
     def _depend(self, intent: Intent, resolver: Resolver) -> Told:
-        items, wanted = resolver.many(intent.target, need_of(intent)), resolver.many(intent.other)
+        items, wanted = resolver.many(intent.target, expected_target(intent)), resolver.many(intent.other)
         now = self._made_to_wait(items, wanted)
         return _done(Happening.CHANGED, now, f"{_named(now)} {_waits(now)} for {', '.join(map(_short, wanted))}")
 
@@ -160,14 +160,14 @@ class Commands:
         return _done(Happening.CHANGED, [now], f'Renamed {_short(now)} from "{item.title}" to "{now.title}"')
 
     def _assign(self, intent: Intent, resolver: Resolver) -> Told:
-        items = resolver.many(intent.target, need_of(intent))
+        items = resolver.many(intent.target, expected_target(intent))
         who = speaker() if intent.value == "me" else intent.value
         now = [self._tracker.change(item.id, assignee=who) for item in items]
         text = f"Assigned {_named(now)} to {who}" if who else f"{_named(now)}: nobody's now"
         return _done(Happening.ASSIGNED, now, text)
 
     def _prioritise(self, intent: Intent, resolver: Resolver) -> Told:
-        items = resolver.many(intent.target, need_of(intent))
+        items = resolver.many(intent.target, expected_target(intent))
         now = [self._tracker.change(item.id, priority=_priority(item, intent.value)) for item in items]
         word = LEVELS[str(now[0].priority)] if len({item.priority for item in now}) == 1 else "new"
         return _done(Happening.CHANGED, now, f"{_named(now)}: {word} priority")
@@ -175,7 +175,7 @@ class Commands:
     def _note(self, word: str, kind: str, intent: Intent, resolver: Resolver) -> Told:
         if not intent.value:
             raise Unclear(f"What is to be {word.lower()}?")
-        items = resolver.many(intent.target, need_of(intent)) if intent.target else []
+        items = resolver.many(intent.target, expected_target(intent)) if intent.target else []
         for item in items:
             self._tracker.note(item.id, intent.value)
         text = f"{word} with {_named(items)}: {intent.value}" if items else f"{word}: {intent.value}"

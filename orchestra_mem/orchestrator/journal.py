@@ -11,7 +11,7 @@ from typing import Any
 from orchestra_mem.core.search.echoes import SHOWN
 from orchestra_mem.core.search.question import periods_in
 from orchestra_mem.core.text import squeeze, stem, words
-from orchestra_mem.core.work.transitions import net_changes, told_changes
+from orchestra_mem.core.work.transitions import describe_changes, net_changes
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
@@ -78,13 +78,13 @@ class Journal:
             self.running.difference_update(ids)
         return operation
 
-    def tell_of_changes(self) -> None:
+    def record_unattributed_changes(self) -> None:
         """Record changes that have no operation: a person's edits, and those that a crash left unrecorded."""
         changes = [each for each in self.tracker.unattributed(_OTHERS_MAY_TELL) if each.id not in self.running]
         if not changes:
             return
         data: dict[str, Json] = {
-            "result": told_changes(changes, self.tracker.item),
+            "result": describe_changes(changes, self.tracker.item),
             "by": ", ".join(sorted({event.author.value for event in changes})),
             _CHANGED: {Happening.CHANGED.value: list(dict.fromkeys(event.item for event in changes))},
         }
@@ -253,7 +253,7 @@ def answer_recent(
         changes += done
         if not done or (question.did == "failed" and has_failed(operation)):
             texts.append(_text_of(operation))
-    return "\n".join([*([told_changes(changes, item)] if changes else []), *texts]), chosen
+    return "\n".join([*([describe_changes(changes, item)] if changes else []), *texts]), chosen
 
 
 def _session_meant(back: int, sessions: Sequence[str], with_work: Set[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 It is also an example of embedding the library: it requests a context before each line or task attempt, and records the
 result as an operation afterwards. Work items are changed before that operation is recorded. If the process dies in
-between, the next one records the changes (`Journal.tell_of_changes`).
+between, the next one records the changes (`Journal.record_unattributed_changes`).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from orchestra_mem.build import language_model, utc_now
-from orchestra_mem.design_names import MadeOtherwise
+from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
-from orchestra_mem.memory.agent_view import InjectedMessage, injection_in
+from orchestra_mem.memory.agent_view import InjectedMessage, first_injection
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator.answers import Answers, persons_in
@@ -39,7 +39,16 @@ from orchestra_mem.orchestrator.resolving import (
     resolve_text,
     suggestions,
 )
-from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, need_of, reply_record, shown
+from orchestra_mem.orchestrator.talk import (
+    Effect,
+    Happening,
+    Outcome,
+    Reply,
+    Talk,
+    expected_target,
+    reply_record,
+    shown,
+)
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.ports import Clock
 from orchestra_mem.types import Operation
@@ -73,7 +82,7 @@ class _Waiting:
     first_only: bool = False
 
 
-class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=config))"):
+class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project, config=config))"):
     """Understands lines and runs tasks on one memory. Safe to share between threads; lines are processed one at a time.
 
     Args:
@@ -103,7 +112,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         self._tasks = TaskRunner(journal=self._journal, hooks=self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
         self._lock = threading.RLock()
-        self._journal.tell_of_changes()
+        self._journal.record_unattributed_changes()
         if memory.has_catalog_hooks:
             self.hooks.add(CatalogHooks(memory, self.tracker))
 
@@ -121,12 +130,12 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         with self._lock:
             who = {"agent": self._journal.agent, "use_memory": use_memory}
             heard = self.hooks.call("pre_message", text=line, **who)
-            self._answers.injection = injection_in(heard)
+            self._answers.injection = first_injection(heard)
             texts = (each for each in heard if isinstance(each, str) and not isinstance(each, InjectedMessage))
             text = next(texts, line)
             if not text.strip():
                 return Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text="")
-            self._journal.tell_of_changes()
+            self._journal.record_unattributed_changes()
             self.hooks.call("before_execution", kind=LINE, subject=text, **who)
             try:
                 reply = replace(self._replied(text, use_memory), injection=self._answers.injection)
@@ -236,7 +245,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
         try:
             if intent.action is Action.QUIT:
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
-            goes_on = intent.action is Action.RESUME and not self._commands.takes_up(intent, resolver)
+            goes_on = intent.action is Action.RESUME and not self._commands.resume_changes_items(intent, resolver)
             if intent.action in ASKS or goes_on:
                 answer = self._answers.answer(intent, resolver, line)
                 answered = replace(reply, outcome=Outcome.ANSWERED, text=answer.text, effects=answer.effects)
@@ -265,7 +274,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
 
     def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver, last: Operation | None) -> Reply:
         """Ask for confirmation to cancel items, or to undo the `last` operation."""
-        items = [] if last else resolver.many(intent.target, need_of(intent))
+        items = [] if last else resolver.many(intent.target, expected_target(intent))
         what = f'undo "{said(last)}"' if last else f"{intent.action} {_names(items)}"
         meant, options = tuple(item.id for item in items), ((intent,),)
         self._waiting = _Waiting(line=reply.line, options=options, meant=meant, undoing=last, first_only=True)
@@ -318,7 +327,7 @@ class Orchestrator(MadeOtherwise, use="Orchestrator(open_memory(project, config=
             self._waiting = None
             if not graceful:
                 return None
-            self._journal.tell_of_changes()
+            self._journal.record_unattributed_changes()
             return self.memory.flush_session()
 
     def end_on_signals(self) -> None:

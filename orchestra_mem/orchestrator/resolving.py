@@ -18,7 +18,7 @@ from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
 from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk, container_need, need_of, title_fit
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk, expected_parent, expected_target, title_fit
 from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
 
 _AT_HAND = "it"  # the target of a command without one
@@ -76,7 +76,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
         if is_pronoun or not alike or not _JOINS.fullmatch(between):
             break
         run.append(phrase)
-    found = resolve_all(run, need_of(intent), talk)
+    found = resolve_all(run, expected_target(intent), talk)
     says_which = run[0].kind or run[0].select != "same"
     lost = is_new and not intent.other and not found.items and says_which  # perhaps the line creates nothing
     return resolve_all(run, ANYTHING, talk) if lost else found
@@ -253,7 +253,7 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[tup
 def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:
     """Yield an intent with its phrases replaced by item numbers, once for each meaning."""
     is_new = intent.action in NEW and not intent.target
-    other = _meant(intent.other, container_need(intent.kind) if is_new else ANYTHING, line if is_new else "", talk)
+    other = _meant(intent.other, expected_parent(intent.kind) if is_new else ANYTHING, line if is_new else "", talk)
     if intent.action is Action.REPORT:
         intent = replace(intent, value=line.strip())
     if other and (len(other[0]) == 1 or not is_new):
@@ -270,7 +270,7 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
             yield intent, []
     else:
         seen = {"", intent.other}
-        for items in _meant(intent.target, need_of(intent), line, talk):
+        for items in _meant(intent.target, expected_target(intent), line, talk):
             if (numbers := _numbers(items)) not in seen:
                 seen.add(numbers)
                 yield replace(intent, target=numbers), items

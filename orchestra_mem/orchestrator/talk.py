@@ -72,14 +72,14 @@ _STATUSES: Mapping[Action, tuple[WorkStatus, ...]] = {
 }
 
 
-def need_of(intent: Intent) -> Need:
+def expected_target(intent: Intent) -> Need:
     """Return what an intent expects of its target; for new items, what it expects of their parent."""
     if intent.action in (Action.CREATE, Action.ADD):
-        return container_need(intent.kind)
+        return expected_parent(intent.kind)
     return Need(statuses=_STATUSES.get(intent.action, ()))
 
 
-def container_need(kind: WorkKind | None) -> Need:
+def expected_parent(kind: WorkKind | None) -> Need:
     """Return what a new item of a kind requires of its parent."""
     return Need(kinds=PARENT_KINDS[kind] if kind else ())
 

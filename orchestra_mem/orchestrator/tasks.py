@@ -16,7 +16,7 @@ from orchestra_mem.catalog_types import Injection
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.hooks import Hooks
-from orchestra_mem.memory.agent_view import injection_in
+from orchestra_mem.memory.agent_view import first_injection
 from orchestra_mem.orchestrator.journal import TASK, Journal
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkStatus
@@ -194,7 +194,7 @@ class TaskRunner:
             heard = self.hooks.call(
                 "before_execution", kind=TASK, subject=item.id, agent=self.journal.agent, use_memory=use_memory
             )
-            injection = injection_in(heard)
+            injection = first_injection(heard)
             context = self.journal.memory.get_orchestrator_context(TASK, context_tokens)
             attempt = Attempt(task=item, context=context, iteration=iteration, previous=result, injection=injection)
             try:

@@ -37,7 +37,7 @@ from orchestra_mem.errors import EmbedderError, OrchestraMemError
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.session_ending import SessionPlace
+from orchestra_mem.tiers.session_ending import SessionPaths
 from orchestra_mem.types import AS_GIVEN, STORED_ITEM, DocumentName, Operation, OperationFilter, Session, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracker
 
@@ -55,7 +55,7 @@ _NOTE = "note"  # value of `WorkEvent.field` for notes
 _IMPORTANCE = {DocumentName.DECISION_LOG: 0.7}
 
 
-class _BegunAnewError(Exception):
+class _IndexRecreatedError(Exception):
     """The index was recreated, perhaps by another process: everything has to be added again."""
 
 
@@ -78,7 +78,7 @@ class Memories:
     ledger: Ledger
     store: DocumentStore
     episodic: EpisodicMemoryManager
-    sessions: SessionPlace
+    sessions: SessionPaths
     state: WorkTracker | None = None
     catalog: CatalogStore | None = None
 
@@ -134,7 +134,7 @@ class Indexer:
                     next(steps)
                 except StopIteration:
                     break
-                except _BegunAnewError:
+                except _IndexRecreatedError:
                     self._begin()
                     steps = self._steps()
                 if time.monotonic() >= end:
@@ -169,7 +169,7 @@ class Indexer:
         if self._marks.get(name) != str(value):
             self._marks[name] = str(value)
             if not self._index.set_mark(name, str(value), identity=self._identity):
-                raise _BegunAnewError
+                raise _IndexRecreatedError
 
     def _number(self, name: str) -> int:
         return int(self._marks.get(name, "0"))
@@ -298,7 +298,7 @@ class Indexer:
         if len(gone) != self._number("archives gone"):
             for session in gone:  # the archived document is deleted: index the session's summary instead
                 self._replace([self._from.sessions.archive(session).name], ())
-                for summary in self._from.ledger.whole_summaries(session.id):
+                for summary in self._from.ledger.level_zero_summaries(session.id):
                     self._index.add(chunk_summary(summary))
             self._mark("archives gone", len(gone))
         for session in sessions.values():

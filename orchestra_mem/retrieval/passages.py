@@ -189,7 +189,7 @@ class Recommendations:
 
 def recommend(
     task: str,
-    recollector: PassageRetriever,
+    passage_finder: PassageRetriever,
     ledger: Ledger,
     counter: TokenCounter,
     *,
@@ -203,7 +203,7 @@ def recommend(
 
     def recalled(*tiers: Tier, kinds: tuple[str, ...] = ()) -> tuple[RetrievedPassage, ...]:
         wanted = replace(where, tiers=tiers, kinds=kinds)
-        found = recollector.recall(task, session=session, agents=agents, where=wanted, limit=2 * limit)
+        found = passage_finder.recall(task, session=session, agents=agents, where=wanted, limit=2 * limit)
         notes.update(dict.fromkeys(found.notes))
         return tuple(each for each in found.recollections if not each.beside)
 
@@ -216,7 +216,7 @@ def recommend(
     for each in recalled(Tier.WORKING, Tier.SESSION):
         if not each.operation or f" {plain_words(each.passage)} " in told:
             continue
-        operation = recollector.operation(each.operation)
+        operation = passage_finder.operation(each.operation)
         is_decision = operation is not None and operation.type == MustKeepKind.DECISION.value
         if operation is None or (is_decision and _is_told_by_facts(ledger, operation, where)):
             continue

@@ -17,7 +17,7 @@ import numpy as np
 
 from orchestra_mem.core.search.responses import ResponseKind, StoredResponse, difference
 from orchestra_mem.core.text import digest_of
-from orchestra_mem.design_names import MadeOtherwise
+from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import ClosedError, OrchestraMemError, SearchError, StorageError
 from orchestra_mem.ports import Clock
 from orchestra_mem.retrieval.lazy_search import LazySearch
@@ -45,7 +45,7 @@ class CachedResponse:
     age_s: float
 
 
-class ResponseCache(MadeOtherwise, use="open_memory(project, config=config).response_cache"):
+class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=config).response_cache"):
     """Returns earlier answers while nothing that they depend on has changed. Safe to share between threads.
 
         found = memory.response_cache.get(question, model="qwen", prompt_file="prompt.md")

@@ -11,7 +11,7 @@ from cachetools import TTLCache
 
 from orchestra_mem.core.catalog.access import Access
 from orchestra_mem.core.search.disclosure import DisclosedEntry, disclose
-from orchestra_mem.design_names import MadeOtherwise
+from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.passages import PassageRetriever, Recommendations, recommend
@@ -74,7 +74,7 @@ class _Request:
     where: SearchFilter
 
 
-class ContextRetriever(MadeOtherwise, use="open_memory(project, config=config).retriever"):
+class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=config).retriever"):
     """Retrieves context and recommendations for a task. Safe to share between threads.
 
     Retrieved contexts are cached. Any change of the memory invalidates them.

@@ -18,7 +18,7 @@ import numpy as np
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.responses import StoredResponse
-from orchestra_mem.core.search.widening import enough_of
+from orchestra_mem.core.search.widening import search_until
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock, Ledger
@@ -212,12 +212,12 @@ class MemorySearch:
 
         limit = min(limit, sys.maxsize // 2)
         try:
-            hits = enough_of(partial(ask, searcher), self._standing, limit)
+            hits = search_until(partial(ask, searcher), self._standing, limit)
         except EmbedderError as error:
             if mode is SearchMode.DENSE:
                 raise
             notes.append(_off(error))
-            hits = enough_of(partial(ask, self._by_words), self._standing, limit)
+            hits = search_until(partial(ask, self._by_words), self._standing, limit)
         return Answer(hits=tuple(hits), notes=tuple(dict.fromkeys(notes)))
 
     @property

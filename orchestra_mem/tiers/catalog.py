@@ -53,8 +53,8 @@ class MemoryCatalog(CatalogReader):
         redacted: Removes secrets from a text.
         superseded: Returns the earlier items that a new item supersedes.
 
-    The callback `purged` gets the items that a purge removed, to remove their text elsewhere. The callback `said_anew`
-    gets each item that is new or has new content, within the transaction that stores it.
+    The callback `purged` gets the items that a purge removed, to remove their text elsewhere. `on_content_changed` gets
+    each item that is new or has new content, within the transaction that stores it.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class MemoryCatalog(CatalogReader):
         self._counter = counter
         self._settings = settings
         self.purged: Callable[[Sequence[MemoryItem]], None] = lambda items: None
-        self.said_anew: Callable[[MemoryItem], None] = lambda item: None
+        self.on_content_changed: Callable[[MemoryItem], None] = lambda item: None
         self._redacted = redacted
         self._superseded = superseded
 
@@ -134,7 +134,7 @@ class MemoryCatalog(CatalogReader):
                     self._replace(replace(old, status=ItemStatus.SUPERSEDED, superseded_by=stored.id))
                     self.audit.changed(agent, "supersede", (old.id, stored.id), f"{old.type} by {stored.type}")
             self._displace(new.ci_source, agent)
-            self.said_anew(stored)
+            self.on_content_changed(stored)
         return stored
 
     def _made(self, draft: ItemDraft, whose: str, author: Author) -> MemoryItem:
@@ -234,7 +234,7 @@ class MemoryCatalog(CatalogReader):
                 after = self._replace(after)
                 self.audit.changed(agent, "update", (after.id,), detail)
                 if after.content != before.content:
-                    self.said_anew(after)
+                    self.on_content_changed(after)
         return after
 
     def better_summary(self, item: MemoryItem, summary: str, method: str) -> bool:
@@ -336,7 +336,7 @@ class MemoryCatalog(CatalogReader):
 
     # Exchange
 
-    def bring_in(self, document: object, *, agent: str = OWNER) -> int:
+    def import_items(self, document: object, *, agent: str = OWNER) -> int:
         """Store the items of a catalog document, all or none, except expired ones; return the number of the rest.
 
         Raises:

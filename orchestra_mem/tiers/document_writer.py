@@ -18,7 +18,7 @@ from pathlib import Path
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
 from orchestra_mem.core.documents.opened import ancestor, nearest
-from orchestra_mem.core.documents.owned_lines import owned_keys, with_taken_out
+from orchestra_mem.core.documents.owned_lines import owned_keys, with_removed_items
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
 from orchestra_mem.types import Author, ReadDocument, Version, VersionReason, WrittenDocument
@@ -33,7 +33,7 @@ _UNREADABLE = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PersonText:
+class EditedText:
     """A document with people's edits. `digest` is the SHA-256 of its file.
 
     `base` is the machine's own last text, "" if it never wrote one. `before` and `said` are the document before and
@@ -94,7 +94,7 @@ class DocumentWriter:
     # Reading
 
     @property
-    def looks_again(self) -> bool:
+    def retry_due(self) -> bool:
         """Whether it is time to read a document again that was open for writing or unreadable at the last read.
 
         Closing the file or restoring a permission does not change the file state by which edits are detected.
@@ -124,7 +124,7 @@ class DocumentWriter:
         return current == last.left or digest(current) == last.digest
 
     @contextmanager
-    def reading(self) -> Iterator[Mapping[str, PersonText]]:
+    def reading(self) -> Iterator[Mapping[str, EditedText]]:
         """Yield all documents by name, under the lock, if people saved any since the last read; else an empty dict."""
         self._is_busy = False
         # Usually nobody has edited anything. Checking that without the lock does not block writers.
@@ -135,11 +135,11 @@ class DocumentWriter:
                 yield self._texts()
         self._again_s = time.monotonic() + _AGAIN_S if self._is_busy else inf
 
-    def _texts(self) -> dict[str, PersonText]:
-        texts: dict[str, PersonText] = {}
+    def _texts(self) -> dict[str, EditedText]:
+        texts: dict[str, EditedText] = {}
         for name, current, last in self._standing():
             before, said = self._edit_of(name, current, last)
-            texts[name] = PersonText(base=last.text or "", before=before, said=said, digest=digest(current))
+            texts[name] = EditedText(base=last.text or "", before=before, said=said, digest=digest(current))
             is_old = written_at(said) != written_at(current) and not self._is_read(name, current, last)
             # The same editor may later save a change of this text, or undo back to it: keep it to compare with.
             if is_old and not self._is_newest(name, current):
@@ -162,7 +162,7 @@ class DocumentWriter:
         return last
 
     def _edit_of(self, name: str, current: str, last: WrittenDocument) -> tuple[str, str]:
-        """Return a document before and after a person's edits; see `PersonText`."""
+        """Return a document before and after a person's edits; see `EditedText`."""
         read = self._read_since(name, last)
         if read and read.file == digest(current) and _UNREADABLE not in read.text:
             return read.text, read.text  # no edits since the last read, whatever has changed in the ledgers
@@ -172,11 +172,11 @@ class DocumentWriter:
         is_newest = last.digest == digest(current) or written_at(current) == written_at(last.left or "")
         if last.left is None or is_newest or not current.strip():
             return before, person
-        from orchestra_mem.core.documents.agreement import brought_forward
+        from orchestra_mem.core.documents.document_merge import apply_stale_edit
 
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
         own = self.by_people([key for key in owned_keys(person).values() if key[0] in "KM"])
-        return with_taken_out(before, opened, person), brought_forward(opened, left, person, own)
+        return with_removed_items(before, opened, person), apply_stale_edit(opened, left, person, own)
 
     def _opened(self, name: str, current: str, left: str) -> str:
         """Return the text that an editor had open when it saved `current`.
@@ -198,7 +198,7 @@ class DocumentWriter:
             if version.author is Author.MACHINE and written_at(text) == left_at:
                 break
             saved.append(text)
-        written = list(self.ledger.texts_left(name))
+        written = list(self.ledger.written_files(name))
         if all(written_at(text) != time for text in written):
             return nearest([*written, *saved, left], current)
         return ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)
@@ -273,7 +273,7 @@ class DocumentWriter:
             )
 
     def _confirm(self, name: str, text: str, left: str) -> None:
-        self.ledger.keep_left(name, left)
+        self.ledger.keep_written_file(name, left)
         self.ledger.confirm_write(name, text, digest(left), left)
         self.store.prune_versions(name, self.keep_versions)
 
@@ -290,7 +290,7 @@ class DocumentWriter:
         if current.strip() and not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)}: somebody has saved it since it was read")
         _, said = self._edit_of(name, current, last)
-        from orchestra_mem.core.documents.agreement import merged
+        from orchestra_mem.core.documents.document_merge import merged
 
         found = merged(last.text, text, said)
         marked = mark(found, current)

@@ -275,17 +275,17 @@ class CatalogDocuments(EditedDocuments):
 
     @property
     def unseen(self) -> bool:
-        """Whether a document may have been saved since `take_in` last read the documents."""
-        return self.states() != self._seen or self.writers[0].looks_again
+        """Whether a document may have been saved since `read_edits` last read the documents."""
+        return self.states() != self._seen or self.writers[0].retry_due
 
-    def take_in(self) -> None:
+    def read_edits(self) -> None:
         """Apply people's edits of the documents to the catalog.
 
         Raises:
             StorageError: a document cannot be read, or the catalog cannot be written.
         """
         states = self.states()
-        if states == self._seen and not self.writers[0].looks_again:
+        if states == self._seen and not self.writers[0].retry_due:
             return
         if self._left:  # a document that could not be written may have been repaired: write it again
             self._through = -1
@@ -350,7 +350,7 @@ class CatalogDocuments(EditedDocuments):
 
         def texts() -> dict[str, str]:
             nonlocal through
-            self.take_in()
+            self.read_edits()
             through = self._items.last_change()
             changes = {agent: self._items.last_change(agent) for agent in self._items.agents()}
             due.clear()

@@ -96,7 +96,7 @@ class ShortForms:
     def _loaded(self) -> Mapping[tuple[str, str], Summary]:
         known = self._known  # `make` in another thread may reset the field at any moment
         if known is None:
-            found = self.ledger.whole_summaries(sections=True)
+            found = self.ledger.level_zero_summaries(sections=True)
             known = self._known = {(each.document, each.source): each for each in found}
         return known
 
@@ -198,7 +198,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             if each.author is Author.PERSON and (not each.operation or each.status is removed)
         }
 
-    def take_in(self) -> int:
+    def read_edits(self) -> int:
         """Apply people's edits of the documents to the ledger and the work tracker; return the number of changed facts.
 
         Raises:
@@ -212,7 +212,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             for name, text in texts.items():
                 text = replace(text, said=self._numbered(name, text.said))
                 if name == DocumentName.WORK_PLAN:
-                    self._work.take_in(text)
+                    self._work.read_edits(text)
                 else:
                     self._ledger.note_read(name, text.as_read)
         with suppress(StorageError, NotFoundError):  # reported as the document's fault, or there is no work plan

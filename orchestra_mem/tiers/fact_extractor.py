@@ -17,7 +17,7 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.ports import EventLog, Ledger
-from orchestra_mem.tiers.document_writer import PersonText
+from orchestra_mem.tiers.document_writer import EditedText
 from orchestra_mem.types import (
     STATED_FACT,
     Author,
@@ -223,7 +223,7 @@ def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
 
 
 def fact_changes(
-    texts: Mapping[str, PersonText], ledger: Ledger, now: datetime
+    texts: Mapping[str, EditedText], ledger: Ledger, now: datetime
 ) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
     """Return the facts that people added to documents, and pairs (before, now) of those that they changed."""
     plan = texts.get(DocumentName.WORK_PLAN)

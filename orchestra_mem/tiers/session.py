@@ -20,17 +20,17 @@ from orchestra_mem.core.documents.session_document import (
     LOG,
     SessionDocument,
     finished,
+    last_appended_operation,
+    mark_unknown_blocks,
     new_document,
-    standing_through,
     summary_block,
-    with_unknown_told,
 )
 from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.design_names import SessionCalls
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.document_writer import WRITE_TRIES
-from orchestra_mem.tiers.session_ending import SessionPlace, note_closing, summarise_session
+from orchestra_mem.tiers.session_ending import SessionPaths, note_closing, summarise_session
 from orchestra_mem.types import (
     DocumentFault,
     FileState,
@@ -64,7 +64,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         store: DocumentStore,
         counter: TokenCounter,
         clock: Clock,
-        place: SessionPlace,
+        place: SessionPaths,
     ) -> None:
         self._log = log
         self._ledger = ledger
@@ -144,7 +144,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
                 self._log.set_spilled(session.id, self._appended_through)
             return max(self._appended_through, session.spilled_through)
 
-    def is_as_left(self, session: Session | None) -> bool:
+    def is_unchanged(self, session: Session | None) -> bool:
         """Check whether the document is unchanged since this process last read or wrote it."""
         return session is not None and self._seen == (session.id, self._store.state(self.place.document(session)))
 
@@ -184,18 +184,18 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             logger.warning("%s is gone: it is made again from what was recorded", path)
         waiting = self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
         unspilled = [self.entry(operation, session.started.date()) for operation in waiting if not operation.is_stored]
-        known = self._only_known(session, text) if after_kill and text is not None else text
+        known = self._with_unknown_marked(session, text) if after_kill and text is not None else text
         # After a kill even the first character of an entry is a torn entry. At other times a person may be typing it.
         least = 1 if after_kill else _TORN_CHARS
         mended = self.machine_text(session) if known is None else self._mended(session, known, unspilled, least)
         if mended != text:
             self._store.replace(path, mended, expected=text, name="resume")
-        self._appended_through = standing_through(mended, session.spilled_through, unspilled)
+        self._appended_through = last_appended_operation(mended, session.spilled_through, unspilled)
         self._seen = (session.id, self._store.state(path))
 
-    def _only_known(self, session: Session, text: str) -> str:
+    def _with_unknown_marked(self, session: Session, text: str) -> str:
         """Mark entries and summaries that the database lacks, so that they count as plain text; notify people once."""
-        told = with_unknown_told(text, self._log.last_operation(), self._ledger.next_summary_id() - 1)
+        told = mark_unknown_blocks(text, self._log.last_operation(), self._ledger.next_summary_id() - 1)
         if told != text:
             problem = (
                 f"{self.place.document(session)} is newer than the database: what that does not know says so in its "
@@ -288,7 +288,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
                 return True
         return False
 
-    def foreign_state(self, session: Session) -> tuple[int, FileState | None]:
+    def change_token(self, session: Session) -> tuple[int, FileState | None]:
         """Return a value that stays equal until someone other than this process writes the document."""
         state = self._store.state(self.place.document(session))
         return self._foreign_writes, None if self._seen == (session.id, state) else state

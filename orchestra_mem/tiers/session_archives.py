@@ -96,7 +96,7 @@ class SessionArchives:
         closing = self.log.closing(session.id)
         live = self.session.machine_text(replace(session, status=SessionStatus.ACTIVE))
         own = finished(live, closing)
-        summaries = [*self.ledger.summaries(session.id), *self.ledger.whole_summaries(session.id)]
+        summaries = [*self.ledger.summaries(session.id), *self.ledger.level_zero_summaries(session.id)]
         known = {line for each in (own, *(summary.text for summary in summaries)) for line in _lines(each)}
         return any(line not in known and not line.startswith(_NAMED) for line in _lines(text))
 

@@ -201,7 +201,7 @@ class SessionCompactor:
         standing.sort(key=lambda summary: summary.first_operation)
         while taken := merges(standing, self.limits):
             changed = any(summary.id in rewritten for summary in taken)
-            draft = self._drafted(told_now(self.ledger, taken), self.limits.summary)
+            draft = self._drafted(summary_material(self.ledger, taken), self.limits.summary)
             made = replace(merged_summary(draft, taken, number=number, created=self.clock()), edited=changed)
             standing = [made, *(summary for summary in standing if summary not in taken)]
             standing.sort(key=lambda summary: summary.first_operation)
@@ -267,7 +267,7 @@ class SessionCompactor:
         self.store.keep_version(name, text, time=self.clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
 
 
-def told_now(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
+def summary_material(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
     """Return the material of summaries with the present states of their facts, without facts that people removed."""
     from orchestra_mem.core.summaries.drafts import Material
 

@@ -17,7 +17,7 @@ from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Op
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionPlace:
+class SessionPaths:
     """Paths of session documents in `folder`, the project's name, and the maximum length of an entry."""
 
     folder: Path
@@ -137,7 +137,7 @@ def note_closing(
 
     Closing sections with more tokens than the session's operations are no summary and are not stored.
     """
-    if not session.spilled_through or any(not each.document for each in ledger.whole_summaries(session.id)):
+    if not session.spilled_through or any(not each.document for each in ledger.level_zero_summaries(session.id)):
         return
     first, last = log.first_operation(session.id), session.spilled_through
     counts = log.type_counts(session.id).values()

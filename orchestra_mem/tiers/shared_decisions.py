@@ -28,10 +28,10 @@ from orchestra_mem.types import (
 
 SHARED_LOG = "the shared decision log"
 NO_HOME = "there is no home: ORCHESTRA_MEM_HOME is off; unset it, or let it name a folder"
-LIFTED = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
+SHAREABLE_KINDS = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
 """Kinds of facts that can be shared."""
 _STANDS = MustKeepStatus.STANDING
-_HOLDING = (*LIFTED, MustKeepKind.ROLE)
+_HOLDING = (*SHAREABLE_KINDS, MustKeepKind.ROLE)
 # Origin line of a fact that was recorded in the shared log itself, for all projects.
 _RECORDED = "*Shared by a person.*\n\n"
 # Number of the project's newest facts that shared decisions are compared with.

@@ -19,7 +19,7 @@ from orchestra_mem.core.work.wording import (
     kept_text,
     kept_title,
 )
-from orchestra_mem.design_names import MadeOtherwise
+from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.ports import Clock
 from orchestra_mem.tiers.state_change import StateChange
@@ -38,7 +38,7 @@ _NO_LOCK = nullcontext()
 _FREE = "what it waited for is closed"
 
 
-class StateManager(MadeOtherwise, use="open_memory(project, config=config).state"):
+class StateManager(RejectsDesignArguments, use="open_memory(project, config=config).state"):
     """Keeps the state of work; implements `WorkTracker`. Safe to share between threads.
 
     Each call stores its change and its events in one transaction before it returns. Nothing is ever deleted.

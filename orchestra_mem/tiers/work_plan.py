@@ -28,7 +28,7 @@ from orchestra_mem.core.documents.plan_lines import (
 )
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock, Ledger
-from orchestra_mem.tiers.document_writer import PersonText
+from orchestra_mem.tiers.document_writer import EditedText
 from orchestra_mem.tiers.state_change import WAITS_FOR
 from orchestra_mem.types import Author, DocumentName, Notice
 from orchestra_mem.work_types import WorkStatus, WorkTracker
@@ -181,7 +181,7 @@ class WorkPlan:
             if item.status.is_open or taken_out.get(item.id)
         ]
 
-    def take_in(self, text: PersonText) -> None:
+    def read_edits(self, text: EditedText) -> None:
         """Apply the edits made to the plan since it was last read, and record that it has been read.
 
         Raises:
@@ -195,7 +195,7 @@ class WorkPlan:
 
         edits = plan_edits(text.before, text.said, self._known)
         self._shown = _numbers(text.said)
-        self._hear(text.before, text.said)
+        self._resolve_deleted_remarks(text.before, text.said)
         editor = WorkEditor(self.tracker, self._tell)
         # One transaction for the changes and the record of the read: a crash in between leaves neither.
         with self.tracker.together() as made:
@@ -221,7 +221,7 @@ class WorkPlan:
             self._tell(number, f"work_plan.md: {error}")
             return None
 
-    def _hear(self, before: str, said: str) -> None:
+    def _resolve_deleted_remarks(self, before: str, said: str) -> None:
         """Resolve the notices of items whose remarks people have deleted from the plan."""
         if "<!-- " not in before:
             return

@@ -30,8 +30,8 @@ _MOST_ROWS = 80
 _MOST_FUTURE = 15
 # Maximum number of items kept only because the plan shows them already: closed ones, so that a tick can be undone, and
 # ones beyond the limits above, so that a line that a person adds to a long list does not vanish.
-_MOST_STANDING = 20
-_MOST_MISSING = 2 * _MOST_STANDING
+_MAX_KEPT = 20
+_MAX_LOOKED_UP = 2 * _MAX_KEPT
 _MOST_ACTIVE = 10
 _MOST_EPICS = 5
 _MOST_BLOCKED = 8
@@ -78,7 +78,7 @@ class Overview:
         left = _MOST_ROWS - len(tops)
         for item in tops:
             left = self._unfold(item, left)
-        self._add_standing({item.id for items in self._below.values() for item in items})
+        self._add_kept({item.id for items in self._below.values() for item in items})
 
     def _unfold(self, item: WorkItem, left: int) -> int:
         """Collect the descendants of an item, at most `left` of them; return how many more there is room for."""
@@ -97,15 +97,15 @@ class Overview:
             return []
         return self._tracker.items(WorkFilter(parent=item.id, statuses=_TO_DO, limit=limit))
 
-    def _add_standing(self, there: set[int]) -> None:
+    def _add_kept(self, there: set[int]) -> None:
         """Add the newest items that the plan shows and the tree lacks: closed ones, and ones beyond the limits."""
         found: list[WorkItem] = []
-        for number in [number for number in self._shown if number not in there][:_MOST_MISSING]:
+        for number in [number for number in self._shown if number not in there][:_MAX_LOOKED_UP]:
             with suppress(NotFoundError):
                 item = self._tracker.item(number)
                 left_out = item.status in _TO_DO and item.parent in (None, *there)
                 found += [item] if left_out or not item.status.is_open else []
-        newest = sorted(found, key=lambda item: (item.finished or item.changed, item.id))[-_MOST_STANDING:]
+        newest = sorted(found, key=lambda item: (item.finished or item.changed, item.id))[-_MAX_KEPT:]
         there |= {item.id for item in newest}
         for item in newest:
             parent = item.parent if item.parent in there else 0

@@ -8,14 +8,14 @@ from collections import deque
 from itertools import islice
 
 from orchestra_mem.core.documents.entries import Entry, make_entry
-from orchestra_mem.design_names import MadeOtherwise
+from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.types import Json, Operation
 
 # Maximum characters of an entry; equals the default of the setting `entries.max_chars`.
 _ENTRY_CHARS = 4_000
 
 
-class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).working_memory"):
+class WorkingMemory(RejectsDesignArguments, use="open_memory(project, config=config).working_memory"):
     """A queue of entries, limited by number of operations and by tokens. Safe to share between threads.
 
     Overflowing entries stay until the caller has moved them to the next tier: `overflow` returns them, `drop_through`
@@ -85,7 +85,7 @@ class WorkingMemory(MadeOtherwise, use="open_memory(project, config=config).work
         return self._leaving > 0
 
     @property
-    def overflows_far(self) -> int:
+    def overflow_factor(self) -> int:
         """How many times the overflow exceeds a limit. At 1 the spill should not wait longer, at 2 it must not."""
         with self._lock:
             tokens = self._tokens(0, self._leaving)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.conflicts import find_conflicts
-from orchestra_mem.core.documents.copies import Copy, brought_together, stamped, unstamped
+from orchestra_mem.core.documents.copies import Copy, merge_copy, stamped, unstamped
 
 HEAD = "---\nformat: 1\nwritten: 2025-01-15T10:00:00.000+00:00\n---\n\n# Log\n\n## Notes\n\n"
 MACHINES = ("laptop", "desk")
@@ -23,7 +23,7 @@ def text(rows: list[str]) -> str:
 
 def together(opened: str, theirs: str, mine: str) -> str:
     """Merge two changes of one opened text."""
-    return brought_together([Copy(7, opened)], theirs, Copy(7, mine), machines=MACHINES)
+    return merge_copy([Copy(7, opened)], theirs, Copy(7, mine), machines=MACHINES)
 
 
 @given(body=st.text(), number=st.integers(0, 10**9), ends=st.sampled_from(["\n", "\r\n"]), own=st.booleans())
@@ -111,9 +111,7 @@ def test_a_conflict_that_one_has_decided_does_not_come_back() -> None:
 
 def test_of_a_text_that_is_older_than_all_that_is_known_nothing_is_taken_out() -> None:
     """A copy older than every known base deletes nothing; its lines are added to the current ones."""
-    found = brought_together(
-        [Copy(7, text(["- a"]))], text(["- a", "- b"]), Copy(2, text(["- old"])), machines=MACHINES
-    )
+    found = merge_copy([Copy(7, text(["- a"]))], text(["- a", "- b"]), Copy(2, text(["- old"])), machines=MACHINES)
     assert {"- a", "- b", "- old"} <= set(found.split("\n"))
 
 

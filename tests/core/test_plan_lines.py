@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.agreement import merged
+from orchestra_mem.core.documents.document_merge import merged
 from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits
 from orchestra_mem.core.documents.plan_lines import (
     item_line,

@@ -154,7 +154,7 @@ def test_what_an_encoding_lacks_is_replaced(run: Any) -> None:
 
 def test_a_closed_stdin_is_wrong_usage(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading from a closed stdin, as by `<&-`, exits with 2 and records nothing."""
-    monkeypatch.setattr("orchestra_mem.faces.asking.sys", SimpleNamespace(stdin=None))
+    monkeypatch.setattr("orchestra_mem.faces.inputs.sys", SimpleNamespace(stdin=None))
     run("record", "note", "-", exit_code=2)
     assert "stdin is closed" in run.errors
     assert list(run.folder.iterdir()) == []

@@ -14,7 +14,7 @@ from filelock import FileLock
 from typer import BadParameter
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.faces.asking import parse_time
+from orchestra_mem.faces.inputs import parse_time
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
 from tests.builders import cases

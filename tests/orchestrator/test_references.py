@@ -10,7 +10,7 @@ import pytest
 from benchmarks.references import Items, faults_of, load_cases, resolve_case
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.resolving import resolve_line, resolve_text
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, Talk, need_of
+from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, Talk, expected_target
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 from tests.builders import cases
 
@@ -108,8 +108,8 @@ def test_need_decides_which_one_it_is() -> None:
     lately = talk(did("mentioned", 5), did("mentioned", 22))
     for need, meant in ((ANYTHING, 22), (Need(kinds=(EPIC,)), 5), (Need(statuses=(ACTIVE,)), 5)):
         assert [each.id for each in resolve_text("it", lately, need).items] == [meant]
-    assert need_of(Intent(action=Action.ADD, kind=STORY)).kinds == (EPIC, MILESTONE)
-    assert ACTIVE not in need_of(Intent(action=Action.START)).statuses
+    assert expected_target(Intent(action=Action.ADD, kind=STORY)).kinds == (EPIC, MILESTONE)
+    assert ACTIVE not in expected_target(Intent(action=Action.START)).statuses
 
 
 @pytest.mark.parametrize("phrase", ["all tasks of epic 5", "all pending tasks", "all part tasks"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import ItemFilter, MemoryItem, OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.files.exchange import aside_of
+from orchestra_mem.adapters.files.exchange import staging_path
 from orchestra_mem.catalog_types import ItemStatus
 from orchestra_mem.core.documents.catalog_document import render_catalog
 from orchestra_mem.types import Author, VersionReason
@@ -156,7 +156,9 @@ def test_what_was_saved_as_its_writer_was_killed_is_not_lost(
     """A save that a killed writer had set aside is restored at the start, or kept as a version after a newer save."""
     memory.close()
     written = document.read_bytes()
-    aside_of(document, written, b"what stood there before", ".tmp~").write_bytes(written.replace(b"Redux", b"Zustand"))
+    staging_path(document, written, b"what stood there before", ".tmp~").write_bytes(
+        written.replace(b"Redux", b"Zustand")
+    )
     if saved_since:
         edit(document, ("Redux", "MobX"))
     with open_memory(tmp_path) as again:

@@ -109,7 +109,7 @@ def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) 
     """
     from orchestra_mem.build import load_settings
     from orchestra_mem.build.storage import open_database
-    from orchestra_mem.doctor.documents import find_secrets, take_out
+    from orchestra_mem.doctor.documents import find_secrets, redact_memory
 
     folder = {"orchestrator": {"memory_dir": ".obra"}}
     with open_memory(tmp_path, config={**folder, "redaction": {"mode": "off"}}) as memory:
@@ -136,15 +136,15 @@ def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) 
     assert all({*each.kinds} <= {"github-token", "secret", "aws-key"} for each in found)
     log.chmod(0o444)
     with pytest.raises(StorageReadOnlyError, match="decision_log"):
-        take_out(tmp_path, settings)
+        redact_memory(tmp_path, settings)
     log.chmod(0o644)
-    done = take_out(tmp_path, settings)
+    done = redact_memory(tmp_path, settings)
     assert done.texts == 0
     assert done.files > 1
     assert _leaks(tmp_path) == ["notes.md"]
     assert b"\r\n" in log.read_bytes()
     assert find_secrets(tmp_path, settings) == []
-    assert take_out(tmp_path, settings) == type(done)(texts=0, files=0)
+    assert redact_memory(tmp_path, settings) == type(done)(texts=0, files=0)
     with open_memory(tmp_path, config=folder) as memory:
         assert "[redacted:github-token:" in str(memory.operations()[0].data)
         assert memory.search("juniper").hits

@@ -14,7 +14,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, StorageError
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.doctor.backups import go_on_here, move_database
+from orchestra_mem.doctor.backups import move_database, reactivate
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.memories import SMALL
@@ -98,7 +98,7 @@ def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any
         machine.move(SMALL, machine.config)
     with machine.open() as memory:
         assert len(memory.operations()) == 20
-    go_on_here(machine.project, machine.settings(SMALL))
+    reactivate(machine.project, machine.settings(SMALL))
     with machine.open(config=SMALL) as memory:
         memory.record_operation("note", {"text": "One more loaf."})
     with pytest.raises(StorageError, match=r"has another memory already: .* operations\. .*`DROP SCHEMA … CASCADE`"):
@@ -139,8 +139,8 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
     with pytest.raises(StorageError, match=r"To go on with .* all the same: `orchestra-mem move --to file`"):
         laptop.open(config=SMALL)
     for machine in (desk, Machine(laptop.project, SMALL)):
-        assert go_on_here(machine.project, machine.settings())
-        assert not go_on_here(machine.project, machine.settings())
+        assert reactivate(machine.project, machine.settings())
+        assert not reactivate(machine.project, machine.settings())
         with machine.open() as memory:
             memory.record_operation("note", {"text": "The oven is cold."})
     postgres.drop(schema)

@@ -13,7 +13,7 @@ import pytest
 
 from orchestra_mem import LockTimeoutError, StorageError, open_memory
 from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog
-from orchestra_mem.adapters.database.whole_database import copy_database
+from orchestra_mem.adapters.database.database_copy import copy_database
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.catalog_types import ItemFilter
 from orchestra_mem.settings import Settings

@@ -21,10 +21,10 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, Projects, StorageError, open_memory
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
 from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
-from orchestra_mem.adapters.files.local_texts import LocalTexts
+from orchestra_mem.adapters.files.local_texts import CopyHistory
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.doctor.documents import take_out
+from orchestra_mem.doctor.documents import redact_memory
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
 from orchestra_mem.types import SharedFile
 from tests.memories import SMALL, problems_of
@@ -99,7 +99,7 @@ def test_a_secret_that_is_taken_out_on_one_machine_leaves_the_others_documents(l
     for machine in (laptop, desk):
         machine.open().close()
         assert SECRET in machine.text()
-    assert take_out(laptop.project, laptop.settings()).files > 0
+    assert redact_memory(laptop.project, laptop.settings()).files > 0
     with laptop.open() as memory:
         assert [entry.call for entry in memory.audit()] == ["redact"]
     desk.open().close()
@@ -332,7 +332,7 @@ def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine
         path.unlink()
     record = laptop.project / ".obra" / "working_copy.db"
     record.write_text("No database at all." * 100)
-    with closing(LocalTexts(record)) as copies:
+    with closing(CopyHistory(record)) as copies:
         with pytest.raises(StorageError, match="remove it: what differs from the server's is kept as versions"):
             copies.names()
         record.unlink()

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
-from orchestra_mem.core.documents.agreement import brought_forward, merged
 from orchestra_mem.core.documents.conflicts import find_conflicts
+from orchestra_mem.core.documents.document_merge import apply_stale_edit, merged
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, written_at
 from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
@@ -244,7 +244,7 @@ def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None
     """The machine's line follows the person's at the same place, with the document's line ends."""
     person = text.replace("b", "mine")
     left = text.replace("b", "theirs")
-    found = brought_forward(text, left, person)
+    found = apply_stale_edit(text, left, person)
     assert found.split() == ["a", "mine", "theirs"]
     assert ("\r" in found) == ("\r" in text)
 
@@ -537,7 +537,7 @@ def test_every_free_line_that_a_person_saved_last_stands(
     opened: str, left: str, person: str, own: tuple[str, ...]
 ) -> None:
     """Every line of the person's last text that is not the machine's is in the result, as are facts they worded."""
-    rows = set(brought_forward(opened, left, person, own).split("\n"))
+    rows = set(apply_stale_edit(opened, left, person, own).split("\n"))
     assert [row for row in free_rows(person, own) if row not in rows] == []
 
 
@@ -588,7 +588,7 @@ def test_an_entry_taken_out_of_an_old_text_stays_out_whatever_came_below_it() ->
     """A deleted entry takes the machine's remark on it along; entries added after it stay."""
     opened = "# Log\n\n## Decisions\n\n### Use oak (K1)\n\n### Use ash (K2)\n"
     left = opened.rstrip() + "\n\n*Perhaps superseded by K3.*\n\n### Use elm (K3)\n"
-    found = brought_forward(opened, left, opened.replace("### Use ash (K2)\n", ""))
+    found = apply_stale_edit(opened, left, opened.replace("### Use ash (K2)\n", ""))
     assert [row for row in found.split("\n") if row] == [
         "# Log",
         "## Decisions",

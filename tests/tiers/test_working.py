@@ -77,11 +77,11 @@ def test_what_overflows_does_not_depend_on_when_it_is_let_go(
 
 
 def test_what_waits_is_far_over_when_it_is_as_much_as_the_limits_again() -> None:
-    """`overflows_far` is true once the waiting entries alone amount to a full limit, in number or tokens."""
-    assert not filled(*[1] * 8).overflows_far
-    assert filled(*[1] * 12).overflows_far
-    assert not filled(90, 90).overflows_far
-    assert filled(90, 90, 90).overflows_far
+    """`overflow_factor` is true once the waiting entries alone amount to a full limit, in number or tokens."""
+    assert not filled(*[1] * 8).overflow_factor
+    assert filled(*[1] * 12).overflow_factor
+    assert not filled(90, 90).overflow_factor
+    assert filled(90, 90, 90).overflow_factor
 
 
 def test_questions_are_answered_newest_first() -> None:

@@ -151,7 +151,7 @@ class Database(SqlDatabase):
             raise
 
     @contextmanager
-    def _moment(self) -> Iterator[sqlite3.Connection]:
+    def _snapshot_connection(self) -> Iterator[sqlite3.Connection]:
         self._writer.execute("BEGIN")
         try:
             self._writer.execute("SELECT 1 FROM sqlite_schema LIMIT 1")  # the snapshot starts at the first read

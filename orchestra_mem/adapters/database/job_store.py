@@ -117,7 +117,7 @@ class SqlJobQueue(Stored):
             f"SELECT 1 FROM jobs WHERE (state = 'waiting' AND {waiting}) OR (state = 'running' AND {running})", now=now
         )
 
-    def another_leads(self, owner: str, now: datetime) -> bool:
+    def other_holds_lease(self, owner: str, now: datetime) -> bool:
         """Check whether another process holds the background-work lease."""
         query = f"SELECT 1 FROM leases WHERE name = :name AND owner != :owner AND {_LASTS}"
         return self._exists(query, name=_LEAD, owner=owner, now=now)

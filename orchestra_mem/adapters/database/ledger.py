@@ -85,7 +85,7 @@ class SqlLedger(Stored):
         condition += " AND parent IS NULL" if standing else ""
         return self._summaries("listing summaries", f"{condition} ORDER BY first_operation, level", values)
 
-    def whole_summaries(
+    def level_zero_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
     ) -> list[Summary]:
         """Return the newest summaries of entire sessions and of document sections, in order of creation.
@@ -250,14 +250,14 @@ class SqlLedger(Stored):
             (document, text, digest, None if left == text else left),
         )
 
-    def keep_left(self, document: str, left: str) -> None:
+    def keep_written_file(self, document: str, left: str) -> None:
         """Store the full text of a document after a write, as a merge base for editors that still have it open."""
         packed = zlib.compress(left.encode("utf-8", "surrogateescape"), level=1)
         with self._database.transaction("left"):
             self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", (document, packed))
             self._database.write("left", _LEFT_LONG_AGO, (document, _LEFT_BYTES))
 
-    def texts_left(self, document: str) -> Iterator[str]:
+    def written_files(self, document: str) -> Iterator[str]:
         """Yield the stored full texts of a document, oldest first; the oldest ones have been deleted."""
         query = "SELECT text FROM documents_left WHERE name = ? ORDER BY id"
         for (packed,) in self._database.rows("reading what an editor had open", query, (document,)):

@@ -197,7 +197,7 @@ class PostgresDatabase(SqlDatabase):
             yield ServerConnection(connection)
 
     @contextmanager
-    def _moment(self) -> Iterator[ServerConnection]:
+    def _snapshot_connection(self) -> Iterator[ServerConnection]:
         with self._pool.connection() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             connection.execute("SELECT 1 FROM schema_version")  # the snapshot starts at the first statement

@@ -230,7 +230,7 @@ class SqlDatabase(ABC):
         with self._lock, self._translated("reading"):
             self._check_open()
             try:
-                with self._moment() as self._current:
+                with self._snapshot_connection() as self._current:
                     yield
             finally:
                 self._current = None
@@ -281,7 +281,7 @@ class SqlDatabase(ABC):
         """Yield a connection for reading, for exclusive use within the block."""
 
     @abstractmethod
-    def _moment(self) -> AbstractContextManager[Connection]:
+    def _snapshot_connection(self) -> AbstractContextManager[Connection]:
         """Yield a connection that reads a consistent snapshot."""
 
     @abstractmethod

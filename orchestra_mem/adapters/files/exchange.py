@@ -38,7 +38,7 @@ _ASIDE = re.compile(
 )
 
 
-def aside_of(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
+def staging_path(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
     """Return the path next to a document for its new text before the exchange, and its old text afterwards.
 
     The name contains the digests of both texts: after a kill, any other text found there was saved by somebody else.
@@ -48,7 +48,7 @@ def aside_of(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignText:
+class InterruptedSave:
     """A text that somebody else saved to the document `path`, found in a file that a killed writer left next to it.
 
     `ours`: The killed writer's text, None if the document no longer holds it.
@@ -59,7 +59,7 @@ class ForeignText:
     ours: bytes | None
 
 
-def foreign_text(leftover: Path) -> ForeignText | None:
+def interrupted_save(leftover: Path) -> InterruptedSave | None:
     """Return the text of somebody else in a killed writer's file; None if there is none."""
     match = _ASIDE.fullmatch(leftover.name)
     if match is None:
@@ -70,7 +70,7 @@ def foreign_text(leftover: Path) -> ForeignText | None:
     path = leftover.with_name(f"{match['document']}.md")
     standing = settled(path) if path.is_file() else None
     ours = standing if standing is not None and _short_digest(standing) == match["ours"] else None
-    return ForeignText(path=path, data=data, ours=ours)
+    return InterruptedSave(path=path, data=data, ours=ours)
 
 
 def _short_digest(data: bytes) -> str:

@@ -77,7 +77,7 @@ class Folders:
         return (path for folder in self._folders.values() for path in sorted(folder.rglob("*.md")))
 
 
-class LocalTexts:
+class CopyHistory:
     """Stores the names of this folder's copies, their revisions, and the contents that they have had.
 
     Callers that write hold the document store's lock.
@@ -142,7 +142,7 @@ class LocalTexts:
         """Return the names of all copies in the folder."""
         return {name for (name,) in self._run("SELECT name FROM copies WHERE state <> ?", _GONE)}
 
-    def in_step(self, name: str) -> Copy | None:
+    def synced_copy(self, name: str) -> Copy | None:
         """Return the last content of a copy that the server has as well; None if it is unknown."""
         rows = self._run("SELECT stamp, text FROM copies WHERE name = ? AND text IS NOT NULL", name)
         return Copy(rows[0][0], decode(rows[0][1])) if rows else None

@@ -18,11 +18,11 @@ from threading import get_ident
 from typing import Any, TypeVar
 
 from orchestra_mem.adapters.files.following import Follower
-from orchestra_mem.adapters.files.local_texts import Folders, LocalTexts
+from orchestra_mem.adapters.files.local_texts import CopyHistory, Folders
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.adapters.files.versions import version_document
-from orchestra_mem.core.documents.copies import Copy, brought_together, stamped, unstamped
+from orchestra_mem.core.documents.copies import Copy, merge_copy, stamped, unstamped
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageReadOnlyError
 from orchestra_mem.ports import SharedFiles
 from orchestra_mem.types import Author, SharedFile, Version, VersionReason
@@ -55,7 +55,7 @@ class SharedDocumentStore(FileDocumentStore):
         *,
         files: SharedFiles,
         exclusive: Callable[[], AbstractContextManager[None]],
-        copies: LocalTexts,
+        copies: CopyHistory,
         machine: str,
         **more: Any,
     ) -> None:
@@ -193,7 +193,7 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _share_saved(self, name: str) -> None:
         """Share a local edit. Restore a copy that was removed or emptied: other machines still have the document."""
-        known, mine = self._copies.in_step(name), self._here(self._path(name))
+        known, mine = self._copies.synced_copy(name), self._here(self._path(name))
         if known is None:
             return
         if mine is not None and mine.text.strip() and mine.stamp == known.stamp and mine.text != known.text:
@@ -214,7 +214,7 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _merged(self, file: SharedFile, theirs: str, mine: Copy | None) -> str:
         """Return the server's text with the local edit applied. The edited text is also kept as a version."""
-        known = self._copies.in_step(file.name)
+        known = self._copies.synced_copy(file.name)
         old = known and known.text
         if mine is None or not mine.text.strip() or mine.text in (theirs, old) or _VERSIONS in file.name:
             return theirs
@@ -222,7 +222,7 @@ class SharedDocumentStore(FileDocumentStore):
         if not (held := self._copies.held(file.name)):
             logger.warning("%s: what lay here is kept as a version, another machine's stands", file.name)
             return theirs
-        return brought_together(held, theirs, mine, machines=(self._machine, file.machine))
+        return merge_copy(held, theirs, mine, machines=(self._machine, file.machine))
 
     def _keep_edit(self, path: Path, text: str) -> None:
         if (state := self.state(path)) is None:
@@ -232,7 +232,7 @@ class SharedDocumentStore(FileDocumentStore):
 
     def _take_away(self, file: SharedFile, mine: Copy | None) -> None:
         """Remove the copy of a removed or moved file. A local edit restores it, or is merged into the moved file."""
-        known = self._copies.in_step(file.name)
+        known = self._copies.synced_copy(file.name)
         if mine is not None and known is None and _VERSIONS not in file.name:  # perhaps edited
             self._keep_edit(self._path(file.name), mine.text)
         if mine is not None and known is not None and mine.text != known.text:
@@ -240,9 +240,7 @@ class SharedDocumentStore(FileDocumentStore):
                 self._share(file.name, mine, known=file.revision)
                 return
             there = self.read(self._path(file.moved_to))
-            text = brought_together(
-                self._copies.held(file.name), there or "", mine, machines=(self._machine, file.machine)
-            )
+            text = merge_copy(self._copies.held(file.name), there or "", mine, machines=(self._machine, file.machine))
             self.replace(self._path(file.moved_to), text, expected=there, name="pull")
         if mine is not None:
             super().remove(self._path(file.name), expected=mine.text, name="pull")
@@ -313,7 +311,7 @@ class SharedDocumentStore(FileDocumentStore):
             return super().read_settled(path)
         if (name := self._name(path) or "") in self._behind:
             return None
-        known = self._copies.in_step(name)
+        known = self._copies.synced_copy(name)
         return known.text if known is not None else super().read_settled(path)
 
     def read_to_change(self, path: Path) -> str | None:
@@ -339,7 +337,7 @@ class SharedDocumentStore(FileDocumentStore):
             super().replace(path, text, expected=expected, name=name)
             return
         with self.lock(), self._changing("writing", path):
-            known, mine = self._copies.in_step(shared), self._here(path)
+            known, mine = self._copies.synced_copy(shared), self._here(path)
             if (mine and mine.text) != expected or (known is not None and known.text != expected):
                 if not self._brings:
                     self._bring_together()  # changed or removed since the lock was taken
@@ -352,7 +350,7 @@ class SharedDocumentStore(FileDocumentStore):
     def append(self, path: Path, text: str, *, name: str) -> None:
         """See `FileDocumentStore.append`."""
         with self.lock(), self._changing("appending to", path):
-            known, mine = self._copies.in_step(self._name(path) or ""), self._here(path)
+            known, mine = self._copies.synced_copy(self._name(path) or ""), self._here(path)
             if known is not None and known.text != (mine and mine.text):
                 self._bring_together()  # saved since the lock was taken
             super().append(path, text, name=name)

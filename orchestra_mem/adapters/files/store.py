@@ -18,13 +18,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from orchestra_mem.adapters.files.exchange import (
-    ForeignText,
-    aside_of,
+    InterruptedSave,
     exchange,
-    foreign_text,
+    interrupted_save,
     link_new,
     put_back,
     settled,
+    staging_path,
 )
 from orchestra_mem.adapters.files.reading import (
     DocumentReader,
@@ -177,7 +177,7 @@ class FileDocumentStore(DocumentReader):
     def _put_in_place(self, temporary: Path, document: Path, ours: bytes, expected: bytes, name: str) -> None:
         """Exchange a document for its new text; if an unexpected text came out, put it back and raise a conflict."""
         path = Path(os.path.realpath(document))
-        aside = aside_of(path, ours, expected, _TEMPORARY)
+        aside = staging_path(path, ours, expected, _TEMPORARY)
         try:
             if settled(path) != expected:
                 raise _conflict(document)
@@ -330,14 +330,14 @@ class FileDocumentStore(DocumentReader):
         for folder in () if self._read_only else (*folders, self._versions):
             for leftover in folder.glob(f".*{_TEMPORARY}") if folder.is_dir() else ():
                 with suppress(OSError, StorageError):
-                    saved = foreign_text(leftover)
+                    saved = interrupted_save(leftover)
                     if saved is not None:
                         self._give_back(saved, leftover)
                     leftover.unlink()
                     removed += 1
         return removed
 
-    def _give_back(self, saved: ForeignText, leftover: Path) -> None:
+    def _give_back(self, saved: InterruptedSave, leftover: Path) -> None:
         if saved.ours is None:
             self._keep_saved(saved.path, leftover, saved.data)
         else:

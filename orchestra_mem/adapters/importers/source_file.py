@@ -16,7 +16,7 @@ from typing import IO
 
 from orchestra_mem.core.histories import HistoryFault, HistoryOperation, OnFault
 from orchestra_mem.errors import InvalidOperationError
-from orchestra_mem.serialize import unrepeated
+from orchestra_mem.serialize import reject_duplicate_keys
 from orchestra_mem.types import Json
 
 _MOST_FAULTS = 1_000
@@ -113,7 +113,7 @@ def parse_object(line: bytes | None) -> dict[str, Json]:
     if line is None:
         raise BadLineError(f"is longer than {MAX_LINE_BYTES >> 20} MB")
     try:
-        value: Json = json.loads(line, object_pairs_hook=unrepeated)
+        value: Json = json.loads(line, object_pairs_hook=reject_duplicate_keys)
     except InvalidOperationError as error:
         raise BadLineError(error.problem) from None
     except UnicodeDecodeError:

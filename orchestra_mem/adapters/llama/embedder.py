@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.adapters.llama.ending import Held, Stop, running
 from orchestra_mem.adapters.llama.library import GgufVocabulary, LoadedModel
+from orchestra_mem.adapters.llama.lifetime import Held, Stop, running
 from orchestra_mem.adapters.llama.trial import require_room
 from orchestra_mem.core.search.late_interaction import unit
 from orchestra_mem.errors import EmbedderError, ModelError

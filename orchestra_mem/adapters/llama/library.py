@@ -20,8 +20,8 @@ from threading import Lock
 from typing import Any
 from weakref import finalize
 
-from orchestra_mem.adapters.llama.ending import Held, Stop
-from orchestra_mem.adapters.llama.trial import INSTALL, require_library, require_sound
+from orchestra_mem.adapters.llama.lifetime import Held, Stop
+from orchestra_mem.adapters.llama.trial import INSTALL, require_library, require_loadable
 from orchestra_mem.errors import ModelError, TokenizerError
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.types import Json
@@ -122,7 +122,7 @@ class LoadedModel:
     """
 
     def __init__(self, path: Path, stop: Stop, *, weights: bool = True) -> None:
-        require_sound(path, weights=weights, stop=stop)
+        require_loadable(path, weights=weights, stop=stop)
         if weights:
             _read_ahead(path, stop)
         self.path = path

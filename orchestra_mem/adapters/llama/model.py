@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from threading import Event, Thread
 
-from orchestra_mem.adapters.llama.ending import ASK_EVERY_S, NO_MORE, Held, Stop, exit_begun, running
 from orchestra_mem.adapters.llama.library import GgufVocabulary, default_threads, load_library, wait_policy
+from orchestra_mem.adapters.llama.lifetime import ASK_EVERY_S, NO_MORE, Held, Stop, exit_begun, running
 from orchestra_mem.adapters.llama.session import BESIDE_TOKENS, LlamaSession, grammar_of
 from orchestra_mem.adapters.llama.trial import require_gguf, require_room
 from orchestra_mem.errors import ModelError

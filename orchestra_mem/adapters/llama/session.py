@@ -17,8 +17,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.adapters.llama.ending import Stop
 from orchestra_mem.adapters.llama.library import LoadedModel
+from orchestra_mem.adapters.llama.lifetime import Stop
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation
 from orchestra_mem.types import Json

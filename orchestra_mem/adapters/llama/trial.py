@@ -23,7 +23,7 @@ from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
 
-from orchestra_mem.adapters.llama.ending import ASK_EVERY_S, Stop
+from orchestra_mem.adapters.llama.lifetime import ASK_EVERY_S, Stop
 from orchestra_mem.errors import ModelError
 
 INSTALL = "pip install 'orchestra-mem[llama]'"
@@ -82,7 +82,7 @@ def require_library() -> Path:
     raise ModelError(f"a GGUF needs llama-cpp-python, which is not installed; {INSTALL}")
 
 
-def require_sound(path: Path, *, weights: bool, stop: Stop) -> None:
+def require_loadable(path: Path, *, weights: bool, stop: Stop) -> None:
     """Check that a file can be loaded on this machine.
 
     Args:

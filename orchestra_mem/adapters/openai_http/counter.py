@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
 
-from orchestra_mem.adapters.openai_http.server import NotServedError, Server
+from orchestra_mem.adapters.openai_http.server import Server, UnsupportedRequestError
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import ModelError
 from orchestra_mem.ports import TokenCounter
@@ -34,7 +34,7 @@ _UNKNOWN, _SILENT = 1.35, 1.1
 _LEAST_TOKENS, _MOST_TIMES = 100, 5
 
 
-class ServerCounts:
+class ServerTokenCounter:
     """A `TokenCounter` that estimates at once, and lets the server count each context. Safe to share between threads.
 
     Args:
@@ -112,9 +112,11 @@ class ServerCounts:
         try:
             tokens = self._told(text, max(0.1, deadline - time.monotonic()))
             if near > _MOST_TIMES * max(tokens, _LEAST_TOKENS):
-                raise NotServedError(200, f"{self._server.url} counts {tokens} tokens in {len(text):,} characters")
+                raise UnsupportedRequestError(
+                    200, f"{self._server.url} counts {tokens} tokens in {len(text):,} characters"
+                )
         except ModelError as error:
-            if self._serves is None and isinstance(error, NotServedError):
+            if self._serves is None and isinstance(error, UnsupportedRequestError):
                 self._serves = False
                 logger.warning("%s does not count tokens: %s does", self._server.url, self._near.name)
             else:
@@ -136,7 +138,7 @@ class ServerCounts:
         found = self._server.ask("POST", "/tokenize", body, timeout_s=timeout_s)
         tokens = found.get("tokens") if isinstance(found, dict) else None
         if not isinstance(tokens, list):
-            raise NotServedError(200, f"{self._server.url} answered without tokens")
+            raise UnsupportedRequestError(200, f"{self._server.url} answered without tokens")
         return len(tokens)
 
     def _leave_alone(self, why: str) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import httpx2 as httpx
 
-from orchestra_mem.adapters.openai_http.server import LOOK_EVERY_S, NotServedError, Server, ServerFaultError
+from orchestra_mem.adapters.openai_http.server import LOOK_EVERY_S, Server, ServerFaultError, UnsupportedRequestError
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, Message
 from orchestra_mem.types import Json
@@ -248,7 +248,7 @@ class OpenAiModel:
             answer.started = time.perf_counter()
             try:
                 self._server.post("/v1/chat/completions", {**body, **ways[place]}, read, check)
-            except NotServedError as error:
+            except UnsupportedRequestError as error:
                 if error.status not in (400, 422, 500) or not ways[place]:
                     raise
                 continue
@@ -306,7 +306,7 @@ class OpenAiModel:
             return None
         try:
             found = self._server.ask(method, path, body)
-        except NotServedError:
+        except UnsupportedRequestError:
             self._serves.setdefault(key, False)
             return None
         self._serves[key] = True

@@ -43,7 +43,7 @@ class _PassingError(ServerFaultError):
     """A transient fault, after which the request is retried."""
 
 
-class NotServedError(ModelError):
+class UnsupportedRequestError(ModelError):
     """The server does not support the request. `status`: HTTP status of its response."""
 
     def __init__(self, status: int, words: str) -> None:
@@ -103,7 +103,7 @@ class Server:
         """Send a question, without retries, and return the JSON of the response.
 
         Raises:
-            NotServedError: The server does not support the question.
+            UnsupportedRequestError: The server does not support the question.
             ModelError: The server cannot be reached, or fails.
         """
         deadline = time.monotonic() + timeout_s
@@ -129,7 +129,7 @@ class Server:
             timeout_s: Seconds that the server may stay silent, None for no limit.
 
         Raises:
-            NotServedError: The server does not support the request.
+            UnsupportedRequestError: The server does not support the request.
             ModelError: The server cannot be reached, fails, or has failed too often.
         """
         if self._breaker.opened:
@@ -225,7 +225,7 @@ class Server:
         # llama-cpp-python's server responds with 500 if it does not support the `response_format`.
         if status in _RETRIED_STATUS and b"response_format" not in refusal:
             return _PassingError(words)
-        return NotServedError(status, words)
+        return UnsupportedRequestError(status, words)
 
     def fault(self, error: Exception) -> ServerFaultError:
         """Convert an error of the HTTP client to one with a helpful message."""

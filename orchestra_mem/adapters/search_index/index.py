@@ -104,7 +104,7 @@ class DiskSearchIndex:
 
     def rebuild(self) -> None:
         """Delete everything, for all processes; all chunks have to be added again."""
-        self._store.begin_anew()
+        self._store.recreate()
         self._store.problems.clear()
 
     @property

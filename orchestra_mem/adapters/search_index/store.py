@@ -198,7 +198,7 @@ class IndexStore:
         except Timeout:
             raise LockTimeoutError(f"another process has held {path} for {self._timeout_s:g} s") from None
 
-    def begin_anew(self) -> None:
+    def recreate(self) -> None:
         """Delete everything, for all processes."""
         with self._write_lock, self._lock:
             self._disconnect()
@@ -227,7 +227,7 @@ class IndexStore:
                     self._open()
                 elif self._damage:
                     self._tell_problem(f"{self._damage}; the search index is made anew")
-                    self.begin_anew()
+                    self.recreate()
 
     def _is_there(self) -> bool:
         try:

@@ -11,7 +11,7 @@ from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.core.catalog.item_json import first_priority
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.superseding import settle
-from orchestra_mem.core.redaction.own_patterns import fault_of
+from orchestra_mem.core.redaction.user_patterns import fault_of
 from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 
@@ -96,7 +96,7 @@ def _sentences(said: Json) -> list[str]:
     return [squeeze(sentence) for text in texts for sentence in split_sentences(text)]
 
 
-def taken_place_of(item: MemoryItem, earlier: Sequence[MemoryItem]) -> list[MemoryItem]:
+def superseded_items(item: MemoryItem, earlier: Sequence[MemoryItem]) -> list[MemoryItem]:
     """Return the earlier items that a new item revokes, settles or completes; only a person ends a person's items."""
     others = [each for each in earlier if each.author is not Author.PERSON or item.author is Author.PERSON]
     others.sort(key=lambda each: each.number)

@@ -21,14 +21,14 @@ from orchestra_mem.core.context.items import (
     operation_key,
     placed,
 )
-from orchestra_mem.design_names import ReadByKey
+from orchestra_mem.design_names import MappingAccess
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Json, Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrchestratorContext(ReadByKey):
+class OrchestratorContext(MappingAccess):
     """The context that the model gets before an operation; it never exceeds `budget_tokens`.
 
     `tokens` is the count of `render()` by the counter named `counter`; `exact` tells whether that uses the serving

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from orchestra_mem.core.documents.agreement import rebased
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark, reject, without_conflicts
+from orchestra_mem.core.documents.document_merge import merge_people
 from orchestra_mem.core.documents.markdown import FRONT
 from orchestra_mem.core.documents.opened import ancestor, nearest
 from orchestra_mem.core.documents.owned_lines import shared
@@ -46,7 +46,7 @@ def unstamped(text: str) -> tuple[str, int | None]:
     return text[: found.start()] + text[found.end() :], int(found["number"])
 
 
-def brought_together(held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple[str, str]) -> str:
+def merge_copy(held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple[str, str]) -> str:
     """Apply an edit that was saved on this machine to the text of another machine.
 
     If both changed the same lines, this machine's stay and the other's follow in a conflict block.
@@ -68,7 +68,7 @@ def brought_together(held: Sequence[Copy], theirs: str, mine: Copy, *, machines:
     for block in find_conflicts(theirs):
         if block.id in decided:
             waiting = reject(waiting, block.id).text
-    merged = rebased(*map(without_conflicts, (opened, theirs, said)))
+    merged = merge_people(*map(without_conflicts, (opened, theirs, said)))
     return mark(merged, waiting, machines)
 
 

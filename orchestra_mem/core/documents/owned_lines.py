@@ -339,7 +339,7 @@ def undone(opened: str, later: str, said: str) -> str:
     )
 
 
-def with_taken_out(before: str, opened: str, person: str) -> str:
+def with_removed_items(before: str, opened: str, person: str) -> str:
     """Append to `before` the facts and work items that a person removed from the text they had `opened`, by sections.
 
     Items that `before` contains are not appended: comparing it with `person` already shows their removal.

@@ -87,7 +87,7 @@ def _part(block: Block) -> Part:
     return Part(block)
 
 
-def with_unknown_told(text: str, last_operation: int, last_summary: int) -> str:
+def mark_unknown_blocks(text: str, last_operation: int, last_summary: int) -> str:
     """Mark entries and summaries with higher numbers than these as unknown, in their headings.
 
     They come from a newer database. The mark makes them ordinary text, which stays when their numbers are reused.
@@ -103,7 +103,7 @@ def with_unknown_told(text: str, last_operation: int, last_summary: int) -> str:
     return "".join(told)
 
 
-def standing_through(text: str, spilled_through: int, unspilled: Sequence[Entry]) -> int:
+def last_appended_operation(text: str, spilled_through: int, unspilled: Sequence[Entry]) -> int:
     """Return the last operation in a document, counting `unspilled` entries up to the first with a missing heading."""
     headings = {part.block.text.partition("\n")[0].rstrip() for part in SessionDocument.parse(text).parts}
     through = spilled_through

@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 from orchestra_mem.core.facts.classifier import load_table, probabilities
 from orchestra_mem.core.facts.outputs import failure_lines
-from orchestra_mem.core.facts.prose import Field, Source, Voice, fields_of, is_commit, reads_only, without_code
+from orchestra_mem.core.facts.prose import (
+    Field,
+    Source,
+    Voice,
+    fields_of,
+    is_commit,
+    outputs_file_content,
+    without_code,
+)
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import Candidate, candidates_of
 from orchestra_mem.core.facts.states import is_loop_outcome, kind_of_field, says_nothing, state_of
@@ -122,7 +130,7 @@ def _read(operation: Operation) -> Iterator[_Text | Find]:
             yield _text_of(field)
         elif field.source is Source.STATE:
             yield from _of_state(field)
-        elif not reads_only(operation):
+        elif not outputs_file_content(operation):
             for line in failure_lines(field.text):
                 yield Find(MustKeepKind.FAILURE, line, 1.0, 0)
 

@@ -118,7 +118,7 @@ def fields_of(operation: Operation) -> Iterator[Field]:
         yield from _walk(operation.data, name="", around=around, depth=0)
 
 
-def reads_only(operation: Operation) -> bool:
+def outputs_file_content(operation: Operation) -> bool:
     """Check whether a tool call reads, searches or writes files or pages, so that its output is their content."""
     data = operation.data
     tools = ("tool", "tool_name")

@@ -29,7 +29,7 @@ from orchestra_mem.core.redaction.detectors import (
     pattern_of,
 )
 from orchestra_mem.core.redaction.likelihood import is_code
-from orchestra_mem.core.redaction.own_patterns import MAX_CHARS, fault_of, find_own
+from orchestra_mem.core.redaction.user_patterns import MAX_CHARS, fault_of, find_user_matches
 
 Anchor = tuple[str, bool]
 """A literal text that patterns contain, and whether it is in lower case and matches any case."""
@@ -228,7 +228,7 @@ class _Rules:
         for start, end in find_bot_tokens(part) if _BOT not in self._unasked else ():
             yield RedactedSpan(first + start, first + end, -1, _BOT)
         for kind, pattern in self._own:
-            for start, end in find_own(pattern, part):
+            for start, end in find_user_matches(pattern, part):
                 yield RedactedSpan(first + start, first + end, len(DETECTORS), kind)
 
 

@@ -173,7 +173,7 @@ def to_one(values: Floats) -> Floats:
     return scaled
 
 
-def diversify(scores: Floats, vectors: Floats, limit: int, full_malus: float) -> list[int]:
+def diversify(scores: Floats, vectors: Floats, limit: int, duplicate_penalty: float) -> list[int]:
     """Choose rows one by one, best first, with a penalty for similarity to rows already chosen.
 
     Maximal marginal relevance (Carbonell and Goldstein, 1998). Similarity counts from a cosine of 0.9 up, because turns
@@ -183,7 +183,7 @@ def diversify(scores: Floats, vectors: Floats, limit: int, full_malus: float) ->
         scores: float32, shape (n,).
         vectors: float32, shape (n, dimensions), unit length; a row of zeros is similar to nothing.
         limit: Maximum number of rows to choose.
-        full_malus: Penalty for an exact duplicate.
+        duplicate_penalty: Penalty for an exact duplicate.
     """
     left = scores.astype(np.float64)
     malus = np.zeros(len(scores))
@@ -193,7 +193,7 @@ def diversify(scores: Floats, vectors: Floats, limit: int, full_malus: float) ->
         chosen.append(row)
         left[row] = -np.inf
         likeness = np.clip((np.vecdot(vectors, vectors[row]) - _NEAR_DUPLICATE) / (1 - _NEAR_DUPLICATE), 0, 1)
-        malus = np.maximum(malus, full_malus * likeness)
+        malus = np.maximum(malus, duplicate_penalty * likeness)
     return chosen
 
 

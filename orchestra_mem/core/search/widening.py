@@ -13,7 +13,7 @@ _WIDER = 4
 _MOST = 10_000
 
 
-def enough_of(
+def search_until(
     ask: Callable[[int], Sequence[Hit]], keep: Callable[[Sequence[Hit]], Iterable[Kept]], limit: int
 ) -> list[Kept]:
     """Return up to `limit` results: request ever more hits until they suffice, none are left, or it was for 10,000.

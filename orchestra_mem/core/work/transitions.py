@@ -198,26 +198,26 @@ def taken_back(item: WorkItem, changes: Sequence[NetChange], now: datetime) -> W
     return item
 
 
-_TOLD_AT_MOST = 30
-_UNTOLD = frozenset({"rank", "started", "finished"})
+_MAX_DESCRIBED = 30
+_HIDDEN_FIELDS = frozenset({"rank", "started", "finished"})
 """Fields left out of descriptions: ranks mean nothing to people, and the times follow from the status."""
 
 
-def told_changes(events: Iterable[WorkEvent], item: Callable[[int], WorkItem]) -> str:
+def describe_changes(events: Iterable[WorkEvent], item: Callable[[int], WorkItem]) -> str:
     """Describe what events (oldest first) changed, then their notes; after the first 30, only count the rest.
 
     `item` returns an item's present state by its id.
     """
     events = list(events)
     notes = [event for event in events if event.field == NOTE]
-    changes = [change for change in reversed(net_changes(events)) if change.field not in _UNTOLD]
+    changes = [change for change in reversed(net_changes(events)) if change.field not in _HIDDEN_FIELDS]
     created = {change.item for change in changes if change.field == CREATED}
     told: list[NetChange | WorkEvent] = [
         *(each for each in changes if each.field in (CREATED, "status") or each.item not in created),
         *notes,
     ]
-    lines = [_line(each, item(each.item).name) for each in told[:_TOLD_AT_MOST]]
-    more = len(told) - _TOLD_AT_MOST
+    lines = [_line(each, item(each.item).name) for each in told[:_MAX_DESCRIBED]]
+    more = len(told) - _MAX_DESCRIBED
     return "; ".join([*lines, *([f"and {more} changes more"] if more > 0 else [])])
 
 

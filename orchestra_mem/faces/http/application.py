@@ -29,7 +29,7 @@ from orchestra_mem.faces.http.catalog_routes import catalog_router, service_rout
 from orchestra_mem.faces.http.context_routes import context_router, history_router
 from orchestra_mem.faces.http.document_routes import EventStreams, document_router, event_router, work_router
 from orchestra_mem.faces.http.guard import HANDLERS, PROBLEMS, Problem, RequestGuard
-from orchestra_mem.faces.http.json_answers import JsonAnswer, components, example_of
+from orchestra_mem.faces.http.json_answers import JsonResponse, components, example_of
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.faces.http.web import document_pages, home_pages
 from orchestra_mem.faces.http.web.pages import load_templates
@@ -105,7 +105,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
 
     app = _Application(
         title="orchestra-mem", description=_DESCRIPTION, docs_url=None, redoc_url=None, redirect_slashes=False,
-        default_response_class=JsonAnswer, exception_handlers=HANDLERS, responses=PROBLEMS,
+        default_response_class=JsonResponse, exception_handlers=HANDLERS, responses=PROBLEMS,
         lifespan=lifespan, max_body_size=settings.max_body_bytes,
         dependencies=[Depends(HTTPBearer(auto_error=False, description="The token that `serve` printed."))],
     )  # fmt: skip

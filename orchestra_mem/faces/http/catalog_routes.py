@@ -20,12 +20,12 @@ from orchestra_mem.catalog_types import CatalogStatistics, Injection, ItemFilter
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.errors import InvalidItemError, NotFoundError
 from orchestra_mem.faces.http.json_answers import (
-    Asker,
     Budget,
+    CallerDep,
     Given,
-    JsonAnswer,
+    JsonResponse,
     Name,
-    OwnMemory,
+    OwnerMemory,
     Paged,
     Question,
     Shape,
@@ -71,32 +71,32 @@ class RelevantQuery(Given):
 
 
 @catalog_router.get("/catalog", responses=shown_page(MemoryItem))
-def list_items(caller: Asker, query: Annotated[CatalogQuery, Query()]) -> JsonAnswer:
+def list_items(caller: CallerDep, query: Annotated[CatalogQuery, Query()]) -> JsonResponse:
     """List the items that the caller may see, newest first."""
     catalog = caller.memory.catalog
     return query.answer(catalog.items(query.where, agent=caller.agent), catalog.count(query.where, agent=caller.agent))
 
 
 @catalog_router.get("/catalog/{memory_id}", responses=shown(MemoryItem))
-def show_item(caller: Asker, memory_id: str) -> JsonAnswer:
+def show_item(caller: CallerDep, memory_id: str) -> JsonResponse:
     """Show an item, given its id or its number, such as M12."""
     item = caller.memory.catalog.get(memory_id, agent=caller.agent)
     if item.status is ItemStatus.DELETED:
         raise NotFoundError(f"item {memory_id!r} has been deleted; `orchestra-mem catalog show` still shows it")
-    return JsonAnswer(item)
+    return JsonResponse(item)
 
 
 @catalog_router.post("/catalog", status_code=201, responses=shown(MemoryItem, 201, "The item as it was stored."))
-def store_item(caller: Asker, item: ItemDraft) -> JsonAnswer:
+def store_item(caller: CallerDep, item: ItemDraft) -> JsonResponse:
     """Store an item, or strengthen the one with the same content; missing fields are derived from the content."""
     author = Author.PERSON if caller.is_owner else Author.MACHINE
     stored = caller.memory.catalog.store(item.model_dump(exclude_unset=True), agent=caller.agent, author=author)
     caller.memory.write_catalog()
-    return JsonAnswer(stored, 201, {"Location": f"/api/memory/catalog/{stored.id}"})
+    return JsonResponse(stored, 201, {"Location": f"/api/memory/catalog/{stored.id}"})
 
 
 @catalog_router.delete("/catalog/{memory_id}", status_code=204, response_class=Response)
-def delete_item(caller: Asker, memory_id: str) -> Response:
+def delete_item(caller: CallerDep, memory_id: str) -> Response:
     """Hide an item from everybody; `orchestra-mem catalog purge` erases it permanently."""
     caller.memory.catalog.delete(memory_id, agent=caller.agent)
     caller.memory.write_catalog()
@@ -104,21 +104,21 @@ def delete_item(caller: Asker, memory_id: str) -> Response:
 
 
 @catalog_router.get("/relevant", responses=shown(Injection))
-def relevant(caller: Asker, query: Annotated[RelevantQuery, Query()]) -> JsonAnswer:
+def relevant(caller: CallerDep, query: Annotated[RelevantQuery, Query()]) -> JsonResponse:
     """Select relevant items for a message to an agent, each with its score; put `text` before the message."""
     agent = caller.acting(query.ci)
     if not agent or not agent.strip():
         raise InvalidItemError(["query.ci: name the agent, as in ci=reviewer"])
-    return JsonAnswer(caller.memory.relevant(query.message, agent=agent, max_tokens=query.max_tokens))
+    return JsonResponse(caller.memory.relevant(query.message, agent=agent, max_tokens=query.max_tokens))
 
 
 @catalog_router.post("/cleanup", responses=shown(_CLEANUP))
-def clean_up(memory: OwnMemory) -> JsonAnswer:
+def clean_up(memory: OwnerMemory) -> JsonResponse:
     """Hide expired items and those beyond the limit, delete old audit entries, and return statistics."""
     done = memory.catalog.clean_up()
     memory.write_catalog()
     figures = {"expired": done.expired, "displaced": done.displaced, "audit_entries": done.audit_entries}
-    return JsonAnswer({**figures, "statistics": memory.catalog.get_stats()})
+    return JsonResponse({**figures, "statistics": memory.catalog.get_stats()})
 
 
 service_router = APIRouter(prefix="/api/memory", tags=["memory service"])
@@ -171,30 +171,30 @@ class ObservationBody(Given):
 
 
 @service_router.get("/search", responses=shown(_FOUND))
-def search(caller: Asker, query: Annotated[SearchQuery, Query()]) -> JsonAnswer:
+def search(caller: CallerDep, query: Annotated[SearchQuery, Query()]) -> JsonResponse:
     """Search all tiers by keywords and by meaning, best hits first, each with its scores and reasons."""
     found = caller.service.search(query.q, where=query.where, mode=query.mode, limit=query.limit)
-    return JsonAnswer(search_record(found, caller.memory.hit_lines(found.hits)))
+    return JsonResponse(search_record(found, caller.memory.hit_lines(found.hits)))
 
 
 @service_router.get("/sessions", responses=shown_page(SessionRecord))
-def list_sessions(memory: OwnMemory, query: Annotated[Paged, Query()]) -> JsonAnswer:
+def list_sessions(memory: OwnerMemory, query: Annotated[Paged, Query()]) -> JsonResponse:
     """List the sessions, newest first."""
     return query.answer(MemoryService(memory).sessions(query.limit, query.offset), len(memory.sessions()))
 
 
 @service_router.get("/sessions/{session_id}", responses=shown(_SHOWN_SESSION))
-def show_session(memory: OwnMemory, session_id: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
+def show_session(memory: OwnerMemory, session_id: str, query: Annotated[Paged, Query()]) -> JsonResponse:
     """Show a session with its summary and its observations, newest first."""
     service = MemoryService(memory)
     where = ObservationFilter(session_id=session_id, limit=query.limit, offset=query.offset)
     record = to_object(service.session(session_id))
     total = service.count_observations(where)
-    return JsonAnswer({**record, "observations": service.get_observations(where), "total": total})
+    return JsonResponse({**record, "observations": service.get_observations(where), "total": total})
 
 
 @service_router.get("/observations", responses=shown_page(Observation))
-def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]) -> JsonAnswer:
+def list_observations(caller: CallerDep, query: Annotated[ObservationQuery, Query()]) -> JsonResponse:
     """List workers' observations, newest first."""
     where = ObservationFilter(
         worker_id=query.worker, session_id=query.session, type=query.type, since=query.since, until=query.until,
@@ -206,7 +206,7 @@ def list_observations(caller: Asker, query: Annotated[ObservationQuery, Query()]
 @service_router.post(
     "/observations", status_code=201, responses=shown(Shape("NewId", id=int), 201, "It is kept for good.")
 )
-def add_observation(caller: Asker, observation: ObservationBody) -> JsonAnswer:
+def add_observation(caller: CallerDep, observation: ObservationBody) -> JsonResponse:
     """Record a worker's observation. Once this is answered, the observation survives any crash."""
     worker = caller.acting(observation.worker)
     if worker is None:
@@ -217,4 +217,4 @@ def add_observation(caller: Asker, observation: ObservationBody) -> JsonAnswer:
             metadata=observation.metadata,
         )
     )  # fmt: skip
-    return JsonAnswer({"id": number}, 201)
+    return JsonResponse({"id": number}, 201)

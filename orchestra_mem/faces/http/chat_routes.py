@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt, answer_tokens, others_of, text_of
 from orchestra_mem.faces.http.guard import PROBLEMS
-from orchestra_mem.faces.http.json_answers import Asker, Shape, shown
+from orchestra_mem.faces.http.json_answers import CallerDep, Shape, shown
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import Finish, Generation, Message, Role
@@ -63,7 +63,7 @@ _REQUEST = {"required": True, "content": {"application/json": _BODY}}
 
 
 @router.post("/chat/completions", response_class=Response, responses=_CHAT, openapi_extra={"requestBody": _REQUEST})
-async def complete_chat(request: Request, caller: Asker) -> Response:
+async def complete_chat(request: Request, caller: CallerDep) -> Response:
     """Add relevant memories to a chat, answer it with the model, and record it; with `X-Memory: off`, only answer."""
     raw = await request.body()
     request.scope["time_limit"].reschedule(None)  # a model may take minutes, and has its own timeouts
@@ -88,7 +88,7 @@ async def _cancel_if_gone(request: Request, answering: anyio.CancelScope) -> Non
 
 
 @router.get("/models", response_class=Response, responses=_MODELS)
-async def list_models(request: Request, caller: Asker) -> Response:
+async def list_models(request: Request, caller: CallerDep) -> Response:
     """List the models that can answer chats."""
     endpoint: ChatEndpoint = request.app.state.chat
     try:

@@ -12,12 +12,12 @@ from orchestra_mem.core.context.window import UsagePoint
 from orchestra_mem.faces.http.json_answers import (
     MOST_TOKENS,
     NUMBER,
-    Asker,
     Budget,
+    CallerDep,
     Given,
-    JsonAnswer,
+    JsonResponse,
     Name,
-    OwnMemory,
+    OwnerMemory,
     Paged,
     Question,
     Shape,
@@ -80,53 +80,53 @@ class RecommendQuery(TaskQuery):
 
 
 @context_router.get("/status", responses=shown(_STATUS))
-def status(memory: OwnMemory, request: Request) -> JsonAnswer:
+def status(memory: OwnerMemory, request: Request) -> JsonResponse:
     """Report how full the window is, what the tiers hold, where the documents are, and what is wrong."""
-    return JsonAnswer(status_record(memory, request.app.state.project))
+    return JsonResponse(status_record(memory, request.app.state.project))
 
 
 @context_router.get("/window", responses=shown(_WINDOW))
-def window(memory: OwnMemory) -> JsonAnswer:
+def window(memory: OwnerMemory) -> JsonResponse:
     """Report how full the model's context window is, and the shares at which a threshold is reached."""
     tracker = memory.context_tracker
     thresholds = {name: getattr(tracker, f"{name}_threshold") for name in ("warning", "refresh", "critical")}
-    return JsonAnswer({**tracker.get_stats(), "thresholds": thresholds})
+    return JsonResponse({**tracker.get_stats(), "thresholds": thresholds})
 
 
 @context_router.get("/window/history", responses=shown_page(UsagePoint))
-def window_history(memory: OwnMemory, query: Annotated[Paged, Query()]) -> JsonAnswer:
+def window_history(memory: OwnerMemory, query: Annotated[Paged, Query()]) -> JsonResponse:
     """List how the newest operations and refreshes of all processes changed the window's usage, newest first."""
     return query.answer_of(memory.window_history()[::-1])
 
 
 @context_router.get("/tiers", responses=shown(Shape("Tiers", **_TIERS)))
-def tiers(memory: OwnMemory) -> JsonAnswer:
+def tiers(memory: OwnerMemory) -> JsonResponse:
     """Report what each tier holds."""
     stats = memory.get_stats()
-    return JsonAnswer({name: stats[name] for name in _TIERS})
+    return JsonResponse({name: stats[name] for name in _TIERS})
 
 
 @context_router.get("/context", responses=shown(_CONTEXT))
-def context(caller: Asker, query: Annotated[ContextQuery, Query()]) -> JsonAnswer:
+def context(caller: CallerDep, query: Annotated[ContextQuery, Query()]) -> JsonResponse:
     """Build the context that a model reads before an operation, with the reason for each included or omitted item."""
     build = caller.offered("get_orchestrator_context")
-    return JsonAnswer(context_record(build(query.for_operation, query.max_tokens, query=query.query)))
+    return JsonResponse(context_record(build(query.for_operation, query.max_tokens, query=query.query)))
 
 
 @context_router.get("/retrieve", responses=shown(_RETRIEVED))
-def retrieve(caller: Asker, query: Annotated[RetrieveQuery, Query()]) -> JsonAnswer:
+def retrieve(caller: CallerDep, query: Annotated[RetrieveQuery, Query()]) -> JsonResponse:
     """Retrieve memories for a task within the budget: an index with costs, then the best entries."""
     found = caller.retrieving("retrieve_context")(
         query.task, agents=query.agent, pattern=query.pattern, max_tokens=query.max_tokens
     )
-    return JsonAnswer({**found.as_dict(), "explain": found.explain()})
+    return JsonResponse({**found.as_dict(), "explain": found.explain()})
 
 
 @context_router.get("/recommend", responses=shown(_RECOMMENDED))
-def recommend(caller: Asker, query: Annotated[RecommendQuery, Query()]) -> JsonAnswer:
+def recommend(caller: CallerDep, query: Annotated[RecommendQuery, Query()]) -> JsonResponse:
     """Return past decisions, rules, failures and similar tasks that matter for a task, with their sources."""
     found = caller.retrieving("get_recommendations")(query.task, agents=query.agent, limit=query.limit)
-    return JsonAnswer(found.as_dict())
+    return JsonResponse(found.as_dict())
 
 
 history_router = APIRouter(prefix="/api/memory", tags=["history"])
@@ -185,7 +185,7 @@ class AuditQuery(Paged):
 
 
 @history_router.get("/operations", responses=shown_page(Operation))
-def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) -> JsonAnswer:
+def list_operations(caller: CallerDep, query: Annotated[OperationQuery, Query()]) -> JsonResponse:
     """List operations of all sessions, newest first."""
     where = OperationFilter(**query.model_dump())
     return query.answer(caller.view.operations(where)[::-1], caller.view.count_operations(where))
@@ -194,36 +194,36 @@ def list_operations(caller: Asker, query: Annotated[OperationQuery, Query()]) ->
 @history_router.post(
     "/operations", status_code=201, responses=shown(Operation, 201, "The operation as it was recorded.")
 )
-def record_operation(caller: Asker, operation: NewOperation) -> JsonAnswer:
+def record_operation(caller: CallerDep, operation: NewOperation) -> JsonResponse:
     """Record an operation. Once this is answered, the operation survives any crash."""
     agent = caller.acting(operation.agent)
     recorded = caller.view.record_operation(
         operation.type, operation.data, operation.tokens, agent=agent, critical=operation.critical,
         timestamp=operation.timestamp, idempotency_key=operation.key,
     )  # fmt: skip
-    return JsonAnswer(recorded, 201)
+    return JsonResponse(recorded, 201)
 
 
 @history_router.get("/facts", responses=shown_page(MustKeep))
-def list_facts(caller: Asker, query: Annotated[FactQuery, Query()]) -> JsonAnswer:
+def list_facts(caller: CallerDep, query: Annotated[FactQuery, Query()]) -> JsonResponse:
     """List the facts that summaries must keep, newest first: decisions, rules, roles, failures, open items."""
     return query.answer_of(caller.view.facts(query.kind, standing=not query.every)[::-1])
 
 
 @history_router.get("/expand", responses=shown(Expansion))
-def expand(caller: Asker, reference: Annotated[str, Query(min_length=1, max_length=200)]) -> JsonAnswer:
+def expand(caller: CallerDep, reference: Annotated[str, Query(min_length=1, max_length=200)]) -> JsonResponse:
     """Return the originals of a reference: op104, S12, K7, M3, decision_log.md:41, story 5."""
-    return JsonAnswer(caller.view.expand(reference))
+    return JsonResponse(caller.view.expand(reference))
 
 
 @history_router.get("/losses", responses=shown_page(Summary))
-def list_losses(memory: OwnMemory, query: Annotated[LossQuery, Query()]) -> JsonAnswer:
+def list_losses(memory: OwnerMemory, query: Annotated[LossQuery, Query()]) -> JsonResponse:
     """List the summaries, newest first: what each covers, its compression ratio, and the identifiers it dropped."""
     found = memory.losses(query.session, limit=query.offset + query.limit)[::-1]
     return query.answer(found[query.offset :], memory.count_losses(query.session))
 
 
 @history_router.get("/audit", responses=shown_page(AuditEntry))
-def list_audit(memory: OwnMemory, query: Annotated[AuditQuery, Query()]) -> JsonAnswer:
+def list_audit(memory: OwnerMemory, query: Annotated[AuditQuery, Query()]) -> JsonResponse:
     """List who read or changed the catalog, newest first."""
     return query.answer_of(memory.audit(query.where))

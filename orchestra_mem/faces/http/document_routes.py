@@ -19,9 +19,9 @@ from orchestra_mem.errors import DocumentConflictError, InvalidItemError, NotFou
 from orchestra_mem.faces.http.json_answers import (
     NUMBER,
     Given,
-    JsonAnswer,
+    JsonResponse,
     Name,
-    OwnMemory,
+    OwnerMemory,
     Paged,
     Shape,
     Text,
@@ -87,7 +87,7 @@ def _names(header: str, text: str) -> bool:
 
 
 @document_router.get("/documents", responses=shown([_LISTED]))
-def list_documents(memory: OwnMemory) -> JsonAnswer:
+def list_documents(memory: OwnerMemory) -> JsonResponse:
     """List the documents; `session` is the document of the running session."""
     running = memory.session_memory.path
     paths = {name: memory.documents.path(name) for name in memory.documents.names()}
@@ -95,41 +95,41 @@ def list_documents(memory: OwnMemory) -> JsonAnswer:
     for name, path in (paths | ({_SESSION: running} if running else {})).items():
         text = _text(memory, name)
         found.append({"name": name, "path": str(path), "etag": _etag(text), "chars": len(text)})
-    return JsonAnswer(found)
+    return JsonResponse(found)
 
 
 @document_router.get("/documents/{name:document}/blame", responses=shown([BlamedLine]))
-def blame(memory: OwnMemory, name: str) -> JsonAnswer:
+def blame(memory: OwnerMemory, name: str) -> JsonResponse:
     """Report for each line whether a person or the machine wrote it, and from which operations."""
-    return JsonAnswer(memory.blame(name))
+    return JsonResponse(memory.blame(name))
 
 
 @document_router.get("/documents/{name:document}/history", responses=shown_page(Version))
-def history(memory: OwnMemory, name: str, query: Annotated[Paged, Query()]) -> JsonAnswer:
+def history(memory: OwnerMemory, name: str, query: Annotated[Paged, Query()]) -> JsonResponse:
     """List the earlier versions of a document, newest first, each with its time, its author and why it was kept."""
     return query.answer_of(memory.documents.history(name)[::-1])
 
 
 @document_router.get("/documents/{name:document}/history/{version}", responses=shown(_DIFFERENCE))
-def difference(memory: OwnMemory, name: str, version: int) -> JsonAnswer:
+def difference(memory: OwnerMemory, name: str, version: int) -> JsonResponse:
     """Return the changes of a document since one of its versions, as a unified diff."""
-    return JsonAnswer({"document": name, "version": version, "diff": memory.documents.diff(name, version)})
+    return JsonResponse({"document": name, "version": version, "diff": memory.documents.diff(name, version)})
 
 
 @document_router.get("/conflicts", responses=shown([_CONFLICTING]))
-def conflicts(memory: OwnMemory) -> JsonAnswer:
+def conflicts(memory: OwnerMemory) -> JsonResponse:
     """List the conflicts: lines that both a person and the machine changed. The document has the person's lines."""
-    return JsonAnswer(conflict_records(memory))
+    return JsonResponse(conflict_records(memory))
 
 
 @document_router.post("/conflicts/{conflict}", responses=shown(_DECIDED))
-def decide(memory: OwnMemory, conflict: str, decision: ConflictDecision) -> JsonAnswer:
+def decide(memory: OwnerMemory, conflict: str, decision: ConflictDecision) -> JsonResponse:
     """Resolve a conflict: `accept` takes the machine's lines, `both` appends them, else the person's lines stay."""
-    return JsonAnswer(resolved_record(memory, conflict, accept=decision.accept, both=decision.both))
+    return JsonResponse(resolved_record(memory, conflict, accept=decision.accept, both=decision.both))
 
 
 @document_router.get("/documents/{name:document}", response_class=Response, responses=_TEXT)
-def read_document(memory: OwnMemory, name: str, if_none_match: Annotated[str | None, Header()] = None) -> Response:
+def read_document(memory: OwnerMemory, name: str, if_none_match: Annotated[str | None, Header()] = None) -> Response:
     """Read the current text of a document; `session` is the document of the running session."""
     text = _text(memory, name)
     headers = {"ETag": _etag(text)}
@@ -140,7 +140,7 @@ def read_document(memory: OwnMemory, name: str, if_none_match: Annotated[str | N
 
 @document_router.put("/documents/{name:document}", status_code=204, response_class=Response)
 def save_document(
-    memory: OwnMemory, name: str, text: Annotated[bytes, Body(media_type="text/markdown")] = b"",
+    memory: OwnerMemory, name: str, text: Annotated[bytes, Body(media_type="text/markdown")] = b"",
     if_match: IfMatch = None,
 ) -> Response:  # fmt: skip
     """Save a document if `If-Match` names its current text, which then becomes a version.
@@ -211,31 +211,31 @@ class StatusChange(Given):
 
 
 @work_router.get("/work", responses=shown_page(WorkItem))
-def list_work(memory: OwnMemory, query: Annotated[WorkQuery, Query()]) -> JsonAnswer:
+def list_work(memory: OwnerMemory, query: Annotated[WorkQuery, Query()]) -> JsonResponse:
     """List work items in the order of the backlog."""
     return query.answer_of(memory.state.items(query.where))
 
 
 @work_router.get("/work/{item}", responses=shown(_SHOWN_ITEM))
-def show_work(memory: OwnMemory, item: int, limit: Annotated[int, Query(ge=1, le=1_000)] = 20) -> JsonAnswer:
+def show_work(memory: OwnerMemory, item: int, limit: Annotated[int, Query(ge=1, le=1_000)] = 20) -> JsonResponse:
     """Show a work item with its progress, its blockers and its newest changes."""
-    return JsonAnswer(work_record(memory, item, limit))
+    return JsonResponse(work_record(memory, item, limit))
 
 
 @work_router.post("/work", status_code=201, responses=shown(WorkItem, 201, "The item as it was stored."))
-def add_work(memory: OwnMemory, item: NewItem) -> JsonAnswer:
+def add_work(memory: OwnerMemory, item: NewItem) -> JsonResponse:
     """Create a milestone, epic, story, task or subtask."""
     made = memory.state.create(**item.model_dump(), author=Author.PERSON)
     update_documents(memory)
-    return JsonAnswer(made, 201, {"Location": f"/api/memory/work/{made.id}"})
+    return JsonResponse(made, 201, {"Location": f"/api/memory/work/{made.id}"})
 
 
 @work_router.patch("/work/{item}", responses=shown(WorkItem))
-def move_work(memory: OwnMemory, item: int, change: StatusChange) -> JsonAnswer:
+def move_work(memory: OwnerMemory, item: int, change: StatusChange) -> JsonResponse:
     """Move a work item to another status. If the change is not allowed, the response lists the allowed ones."""
     moved = memory.state.set_status(item, change.status, reason=change.reason, author=Author.PERSON)
     update_documents(memory)
-    return JsonAnswer(moved)
+    return JsonResponse(moved)
 
 
 event_router = APIRouter(prefix="/api/memory", tags=["events"])
@@ -298,7 +298,7 @@ def _put(queue: asyncio.Queue[_Event | None], event: _Event) -> None:
 
 
 @event_router.get("/events", response_class=EventSourceResponse)
-async def events(memory: OwnMemory, request: Request) -> AsyncIterator[ServerSentEvent]:
+async def events(memory: OwnerMemory, request: Request) -> AsyncIterator[ServerSentEvent]:
     """Stream events: operation_recorded, refreshed, session_flushed, window_filled, documents_edited.
 
     `listening` comes first: all later events are sent. `missed` replaces events that a slow reader missed.

@@ -27,7 +27,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestra_mem import errors
-from orchestra_mem.faces.http.json_answers import JsonAnswer
+from orchestra_mem.faces.http.json_answers import JsonResponse
 from orchestra_mem.faces.http.tokens import LOCAL_HOSTS, AccessTokens, cookie_name
 from orchestra_mem.faces.records import counted
 from orchestra_mem.settings import ServerSettings
@@ -56,7 +56,7 @@ _STATUS: dict[type[Exception], int] = {
 }
 
 
-class Problem(JsonAnswer):
+class Problem(JsonResponse):
     """A refused or failed request. `faults` lists the invalid fields, each by name with its problem."""
 
     media_type = "application/problem+json"

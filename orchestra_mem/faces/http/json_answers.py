@@ -151,7 +151,7 @@ Question = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 Budget = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
-class JsonAnswer(JSONResponse):
+class JsonResponse(JSONResponse):
     """A JSON response, serialised as by all faces. Escaped to ASCII, because texts may hold lone surrogates."""
 
     def render(self, content: Any) -> bytes:
@@ -171,11 +171,11 @@ class Paged(Given):
     limit: Annotated[int, Field(ge=1, le=MOST, description="At most so many.")] = 50
     offset: Annotated[int, Field(ge=0, le=2**31, description="So many of the first are left out.")] = 0
 
-    def answer(self, items: Sequence[object], total: int) -> JsonAnswer:
+    def answer(self, items: Sequence[object], total: int) -> JsonResponse:
         """Return the response for a page that has been cut from a list of `total` items."""
-        return JsonAnswer({"items": [*items], "total": total, "limit": self.limit, "offset": self.offset})
+        return JsonResponse({"items": [*items], "total": total, "limit": self.limit, "offset": self.offset})
 
-    def answer_of(self, every: Sequence[object]) -> JsonAnswer:
+    def answer_of(self, every: Sequence[object]) -> JsonResponse:
         """Cut the page from a complete list, and return the response."""
         return self.answer(every[self.offset : self.offset + self.limit], len(every))
 
@@ -202,7 +202,7 @@ async def _owner(request: Request) -> OrchestratorContextManager:
     return caller.memory
 
 
-Asker = Annotated[Caller, Depends(_caller)]
+CallerDep = Annotated[Caller, Depends(_caller)]
 """The caller, for routes that agents may use."""
-OwnMemory = Annotated[OrchestratorContextManager, Depends(_owner)]
+OwnerMemory = Annotated[OrchestratorContextManager, Depends(_owner)]
 """The memory, for routes that only the owner may use."""

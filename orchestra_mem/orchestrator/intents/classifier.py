@@ -91,11 +91,11 @@ class Vocabulary:
         """Return the common word with the same first letter that an unknown word is a typo of, else the word itself."""
         if len(word) < _MENDED_FROM or not word.isalpha() or word in self._common or word_hash(word) in self._kinds:
             return word
-        near = slip_of(word, self._long)
+        near = nearest_word(word, self._long)
         return near if near[:1] == word[0] else word
 
 
-def slip_of(word: str, known: Collection[str]) -> str:
+def nearest_word(word: str, known: Collection[str]) -> str:
     """Return a known word at most one edit (swaps count as one) away from a word, "" if there is none."""
     found = process.extractOne(word, known, scorer=OSA.distance, score_cutoff=1)
     return found[0] if found else ""

@@ -174,7 +174,7 @@ _NOTATION = _compiled(
 )  # fmt: skip
 
 
-def read_whole(line: str) -> tuple[Intent, ...]:
+def parse_line(line: str) -> tuple[Intent, ...]:
     """Parse a line that consists only of commands in the grammar; return () if any part does not match."""
     line = " ".join(line.replace("\u201c", '"').replace("\u201d", '"').replace("\u2019", "'").split())
     noted = _by_forms(line, _NOTATION)

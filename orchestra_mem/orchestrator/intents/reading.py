@@ -29,7 +29,7 @@ from orchestra_mem.orchestrator.intents.classifier import (
     tagging_traits,
     tokens_of,
 )  # fmt: skip
-from orchestra_mem.orchestrator.intents.grammar import as_command, borders, read_whole
+from orchestra_mem.orchestrator.intents.grammar import as_command, borders, parse_line
 from orchestra_mem.orchestrator.intents.slots import fill, title_in
 from orchestra_mem.work_types import WorkKind
 
@@ -101,7 +101,7 @@ class Reader:
     def read(self, line: str, titles: Sequence[str] = ()) -> Parsed:
         """See `read_line`."""
         line = _with_title_quoted(line.strip(), titles)
-        if len(line) <= _LONGEST and (sure := read_whole(line)):
+        if len(line) <= _LONGEST and (sure := parse_line(line)):
             return Parsed(intents=sure, understood=True)
         line = line[:_LONGEST]
         readings = self.readings(line)

@@ -18,7 +18,7 @@ from orchestra_mem.faces.editing import differing_lines
 from orchestra_mem.faces.http.catalog_routes import CatalogQuery
 from orchestra_mem.faces.http.context_routes import AuditQuery, FactQuery
 from orchestra_mem.faces.http.document_routes import WorkQuery
-from orchestra_mem.faces.http.json_answers import Asker, OwnMemory
+from orchestra_mem.faces.http.json_answers import CallerDep, OwnerMemory
 from orchestra_mem.faces.http.web.pages import Form, ListForm, Pager, Sent, pieces_of, render
 from orchestra_mem.faces.records import work_record
 from orchestra_mem.serialize import from_microseconds
@@ -40,7 +40,7 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 
 
 @router.get("/documents")
-def list_documents(request: Request, memory: OwnMemory) -> Response:
+def list_documents(request: Request, memory: OwnerMemory) -> Response:
     """List the documents; first those with conflicts, then those with edits that the memory has not read yet."""
     documents = memory.documents
     conflicts, unread = [name for name, _ in documents.conflicts()], documents.unread()
@@ -53,7 +53,7 @@ def list_documents(request: Request, memory: OwnMemory) -> Response:
 
 
 @router.get("/documents/{name:path}")
-def show_document(request: Request, memory: OwnMemory, name: str, blame: bool = True, done: str = "") -> Response:
+def show_document(request: Request, memory: OwnerMemory, name: str, blame: bool = True, done: str = "") -> Response:
     """Show a document, by default with the authors of its lines in the margin."""
     text = memory.documents.text(name)
     lines = memory.blame(name) if blame else []
@@ -63,7 +63,7 @@ def show_document(request: Request, memory: OwnMemory, name: str, blame: bool = 
 
 
 @router.get("/edit/{name:path}")
-def edit_document(request: Request, memory: OwnMemory, name: str) -> Response:
+def edit_document(request: Request, memory: OwnerMemory, name: str) -> Response:
     """Show the editor of a document."""
     text = memory.documents.text(name)
     if _FORM_BYTES * len(text.encode("utf-8", "surrogatepass")) > request.app.max_body_size:
@@ -72,7 +72,7 @@ def edit_document(request: Request, memory: OwnMemory, name: str) -> Response:
 
 
 @router.post("/edit/{name:path}")
-def save_document(request: Request, memory: OwnMemory, name: str, sent: Sent) -> Response:
+def save_document(request: Request, memory: OwnerMemory, name: str, sent: Sent) -> Response:
     """Save an edit, merged with changes made since. If both changed the same lines, show both versions (412)."""
     if not {"text", "opened"} <= sent.keys():
         raise InvalidItemError(["text, opened: the form was not sent whole"])
@@ -90,7 +90,7 @@ def save_document(request: Request, memory: OwnMemory, name: str, sent: Sent) ->
 
 
 @router.post("/conflicts/{conflict}")
-def decide_conflict(memory: OwnMemory, conflict: str, sent: Sent) -> Response:
+def decide_conflict(memory: OwnerMemory, conflict: str, sent: Sent) -> Response:
     """Resolve a conflict. The form field `keep` selects the lines to keep: `mine`, `machine` or `both`."""
     keep = sent.get("keep")
     if keep not in ("mine", "machine", "both"):
@@ -107,7 +107,7 @@ class VersionsForm(Form):
 
 
 @router.get("/versions/{name:path}")
-def list_versions(request: Request, memory: OwnMemory, name: str, form: Annotated[VersionsForm, Query()]) -> Response:
+def list_versions(request: Request, memory: OwnerMemory, name: str, form: Annotated[VersionsForm, Query()]) -> Response:
     """List the earlier versions of a document, and the diff between two of them or from one to the current text."""
     versions, newer = memory.documents.history(name)[::-1], form.newer
     older = form.older or (versions[0].sequence if versions else None)
@@ -116,7 +116,7 @@ def list_versions(request: Request, memory: OwnMemory, name: str, form: Annotate
 
 
 @router.post("/versions/{name:path}")
-def restore_version(memory: OwnMemory, name: str, sent: Sent) -> Response:
+def restore_version(memory: OwnerMemory, name: str, sent: Sent) -> Response:
     """Restore an earlier version of a document."""
     version = sent.get("version", "")
     if not (version.isdecimal() and len(version) < _MOST_DIGITS):
@@ -157,7 +157,7 @@ class AuditForm(ListForm, AuditQuery):
 
 
 @router.get("/facts")
-def list_facts(request: Request, caller: Asker, form: Annotated[FactsForm, Query()]) -> Response:
+def list_facts(request: Request, caller: CallerDep, form: Annotated[FactsForm, Query()]) -> Response:
     """List facts, newest first; with `every`, also those that are no longer active."""
     found = caller.view.facts(form.kind, standing=not form.every)[::-1]
     pager = Pager(form.page, len(found), _PAGE)
@@ -166,7 +166,7 @@ def list_facts(request: Request, caller: Asker, form: Annotated[FactsForm, Query
 
 
 @router.get("/catalog")
-def list_items(request: Request, caller: Asker, form: Annotated[ItemsForm, Query()]) -> Response:
+def list_items(request: Request, caller: CallerDep, form: Annotated[ItemsForm, Query()]) -> Response:
     """List the items that the caller may see, newest first."""
     catalog = caller.memory.catalog
     where = replace(form.where, statuses=_SHOWN if form.hidden else (ItemStatus.LIVE,))
@@ -177,13 +177,13 @@ def list_items(request: Request, caller: Asker, form: Annotated[ItemsForm, Query
 
 
 @router.get("/catalog/{memory_id}")
-def show_item(request: Request, caller: Asker, memory_id: str) -> Response:
+def show_item(request: Request, caller: CallerDep, memory_id: str) -> Response:
     """Show all details of an item."""
     return render(request, "catalog_item.html", item=caller.memory.catalog.get(memory_id, agent=caller.agent))
 
 
 @router.post("/catalog/{memory_id}")
-def change_item(caller: Asker, memory_id: str, sent: Sent) -> Response:
+def change_item(caller: CallerDep, memory_id: str, sent: Sent) -> Response:
     """Hide an item from everybody, or with `do=restore` show it again."""
     catalog = caller.memory.catalog
     (catalog.restore if sent.get("do") == "restore" else catalog.delete)(memory_id, agent=caller.agent)
@@ -192,7 +192,7 @@ def change_item(caller: Asker, memory_id: str, sent: Sent) -> Response:
 
 
 @router.get("/audit")
-def list_audit(request: Request, memory: OwnMemory, form: Annotated[AuditForm, Query()]) -> Response:
+def list_audit(request: Request, memory: OwnerMemory, form: Annotated[AuditForm, Query()]) -> Response:
     """List who read or changed the catalog, newest first."""
     found = memory.audit(replace(form.where, agent="") if form.owner else form.where)
     pager = Pager(form.page, len(found), _PAGE)
@@ -223,7 +223,7 @@ class WorkForm(ListForm, WorkQuery):
 
 
 @router.get("/work")
-def show_work(request: Request, memory: OwnMemory, form: Annotated[WorkForm, Query()]) -> Response:
+def show_work(request: Request, memory: OwnerMemory, form: Annotated[WorkForm, Query()]) -> Response:
     """Show the tree of work items that are open, that have a status, or of all items."""
     where = form.where if form.status or form.every else replace(form.where, statuses=OPEN_STATUSES)
     items = memory.state.items(replace(where, limit=_MOST_ITEMS + 1))
@@ -249,7 +249,7 @@ def _tree(items: Sequence[WorkItem], progress: Callable[[int], WorkProgress]) ->
 
 
 @router.get("/work/{item}")
-def show_work_item(request: Request, memory: OwnMemory, item: int) -> Response:
+def show_work_item(request: Request, memory: OwnerMemory, item: int) -> Response:
     """Show a work item with its progress, changes, blockers and children."""
     found = work_record(memory, item, _MOST_EVENTS)
     below = _tree(memory.state.items(WorkFilter(parent=item)), memory.state.progress)

@@ -19,7 +19,7 @@ from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.text import STOP_WORDS
 from orchestra_mem.faces.http.catalog_routes import SearchQuery
 from orchestra_mem.faces.http.context_routes import ContextQuery
-from orchestra_mem.faces.http.json_answers import Asker, OwnMemory
+from orchestra_mem.faces.http.json_answers import CallerDep, OwnerMemory
 from orchestra_mem.faces.http.tokens import cookie_name
 from orchestra_mem.faces.http.web.pages import Form, PageNumber, Pager, render, static_files
 from orchestra_mem.faces.recall_views import reasons_lines
@@ -36,7 +36,7 @@ _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 @router.get("/")
-def home(request: Request, caller: Asker, token: str = "") -> Response:
+def home(request: Request, caller: CallerDep, token: str = "") -> Response:
     """Show an overview of the memory, beginning with problems; with a `token`, store it in a cookie and redirect."""
     if token:
         answer = RedirectResponse("/", 303)
@@ -59,7 +59,7 @@ def home(request: Request, caller: Asker, token: str = "") -> Response:
 
 
 @router.get("/api")
-def api(request: Request, caller: Asker) -> Response:
+def api(request: Request, caller: CallerDep) -> Response:
     """List the routes of the API."""
     routes = [
         (method.upper(), path, told["description"])
@@ -70,7 +70,7 @@ def api(request: Request, caller: Asker) -> Response:
 
 
 @router.get("/static/{name}")
-def static(caller: Asker, name: str) -> Response:
+def static(caller: CallerDep, name: str) -> Response:
     """Return a static file. It may be cached for ever, because its URL changes with its content."""
     content = static_files().get(name)
     if content is None:
@@ -113,7 +113,7 @@ def window_chart(points: Sequence[UsagePoint], max_tokens: int) -> WindowChart:
 
 
 @router.get("/sessions")
-def sessions(request: Request, memory: OwnMemory, page: PageNumber = 1) -> Response:
+def sessions(request: Request, memory: OwnerMemory, page: PageNumber = 1) -> Response:
     """List sessions, newest first, with a timeline."""
     pager = Pager(page, len(memory.sessions()))
     found = MemoryService(memory).sessions(pager.size, pager.offset)
@@ -138,7 +138,7 @@ def sessions(request: Request, memory: OwnMemory, page: PageNumber = 1) -> Respo
 
 
 @router.get("/sessions/{session_id}")
-def session(request: Request, memory: OwnMemory, session_id: str, page: PageNumber = 1) -> Response:
+def session(request: Request, memory: OwnerMemory, session_id: str, page: PageNumber = 1) -> Response:
     """Show a session: its result, the tree of its summaries down to the operations, and all operations."""
     found = MemoryService(memory).session(session_id)
     where = OperationFilter(session=session_id)
@@ -151,7 +151,7 @@ def session(request: Request, memory: OwnMemory, session_id: str, page: PageNumb
 
 
 @router.get("/sessions/{session_id}/document")
-def session_document(request: Request, memory: OwnMemory, session_id: str) -> Response:
+def session_document(request: Request, memory: OwnerMemory, session_id: str) -> Response:
     """Show the document of a session as it is on disk, without front matter."""
     found = MemoryService(memory).session(session_id)
     document = without_front_matter(memory.session_document(session_id))
@@ -159,7 +159,7 @@ def session_document(request: Request, memory: OwnMemory, session_id: str) -> Re
 
 
 @router.get("/original")
-def original(request: Request, caller: Asker, of: Annotated[str, Query(min_length=1, max_length=200)]) -> Response:
+def original(request: Request, caller: CallerDep, of: Annotated[str, Query(min_length=1, max_length=200)]) -> Response:
     """Show the originals of a reference, as `orchestra-mem expand` does."""
     return render(request, "originals.html", found=caller.view.expand(of))
 
@@ -176,7 +176,7 @@ class SearchForm(Form, SearchQuery):
 
 
 @router.get("/search")
-def search(request: Request, caller: Asker, form: Annotated[SearchForm, Query()]) -> Response:
+def search(request: Request, caller: CallerDep, form: Annotated[SearchForm, Query()]) -> Response:
     """Search all tiers."""
     find = caller.service.search
     found = find(form.q, where=form.where, mode=form.mode, limit=form.limit) if form.q.strip() else None
@@ -207,7 +207,7 @@ class PromptForm(Form, ContextQuery):
 
 
 @router.get("/prompt")
-def prompt(request: Request, caller: Asker, form: Annotated[PromptForm, Query()]) -> Response:
+def prompt(request: Request, caller: CallerDep, form: Annotated[PromptForm, Query()]) -> Response:
     """Build a context, and show why each item was included, shortened or left out."""
     build = caller.offered("get_orchestrator_context")
     found = build(form.for_operation, form.max_tokens, query=form.query)

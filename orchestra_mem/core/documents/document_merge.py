@@ -51,7 +51,7 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     return _unmarked(merge(base, machine, person, follow=work))
 
 
-def brought_forward(opened: str, left: str, person: str, own: Container[str] = ()) -> str:
+def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = ()) -> str:
     """Apply a person's edit of the older text `opened` to `left`, the text that the machine has written since.
 
     If both wrote at the same place, the machine's additions follow the person's lines: the person never saw them, so
@@ -69,7 +69,7 @@ def brought_forward(opened: str, left: str, person: str, own: Container[str] = (
     return _unmarked(merge(base, left, person, both=True)).text
 
 
-def rebased(opened: str, theirs: str, mine: str) -> Merged:
+def merge_people(opened: str, theirs: str, mine: str) -> Merged:
     """Merge two people's edits of the text `opened`, deletions included.
 
     If both changed the same free lines, both versions are kept. If both reworded a fact or task, `mine` is kept and

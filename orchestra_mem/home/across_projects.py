@@ -52,7 +52,7 @@ class ProjectsAnswer(Answer):
     hits: tuple[ProjectHit, ...]
 
 
-def ask_each(
+def query_projects(
     projects: Iterable[ListedProject], ask: Callable[[OrchestratorContextManager], _Answer], timeout_s: float
 ) -> tuple[list[tuple[ListedProject, _Answer]], list[str]]:
     """Call `ask` with the memory of each project, four at a time, each in a thread; abandon calls over `timeout_s`.
@@ -118,7 +118,7 @@ def with_project(kind: Callable[..., _Found], found: Any, project: ListedProject
     return kind(**known, project=project.label, project_id=project.id, path=project.path, **more)
 
 
-def joined_answer(
+def merge_answers(
     found: Sequence[tuple[ListedProject, tuple[Answer, Sequence[int]]]], notes: Sequence[str], limit: int
 ) -> ProjectsAnswer:
     """Join answers, each with the lines of its hits, by likelihood, without duplicates from copies of a project."""

@@ -33,7 +33,7 @@ _WORTH_A_LOOK = 8
 _OPERATIONS = 4
 
 
-class PauseWorker:
+class IdleWorker:
     """Works in small steps in a dedicated thread, until the caller returns or the memory is closed.
 
     The thread does not keep the memory alive. It is joined before the interpreter exits, as a daemon thread that is

@@ -71,7 +71,7 @@ def _taken(item: str, flags: int, sample: frozenset[str]) -> frozenset[str]:
     return frozenset(filter(one.fullmatch, sample))
 
 
-def find_own(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+def find_user_matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each match of a pattern, or of its first group. Pieces of long lines overlap by half."""
     for line in re.finditer(r"[^\n]+", text):
         for start in range(line.start(), max(line.start() + 1, line.end() - MAX_CHARS), MAX_CHARS):
