@@ -242,7 +242,7 @@ def export(
 
 
 @command(of=group, name="import")
-def import_items(
+def bring_in(
     run: Invocation,
     file: Annotated[Path, argument("FILE", "As `catalog export` writes it; - reads stdin.")],
     agent: AgentOption = _OWNER,
@@ -258,7 +258,7 @@ def import_items(
     except (ValueError, RecursionError) as error:
         raise InvalidItemError([f"{file} is no JSON document: {error}"]) from error
     with run.open(create=True) as memory:
-        done = memory.catalog.import_items(document, agent=agent)
+        done = memory.catalog.bring_in(document, agent=agent)
         memory.write_catalog()
     return CommandResult({"items": done}, f"{counted(done, 'item')} of {file}\n")
 

@@ -336,7 +336,7 @@ class MemoryCatalog(CatalogReader):
 
     # Exchange
 
-    def import_items(self, document: object, *, agent: str = OWNER) -> int:
+    def bring_in(self, document: object, *, agent: str = OWNER) -> int:
         """Store the items of a catalog document, all or none, except expired ones; return the number of the rest.
 
         Raises:

@@ -241,7 +241,7 @@ class CatalogReader:
         return self._selector.get_relevant(ci, message, max_tokens)
 
     def export(self, whose: str, *, agent: str = OWNER) -> dict[str, Json]:
-        """Return the live items of an agent as a catalog document for `import_items`, oldest first."""
+        """Return the live items of an agent as a catalog document for `bring_in`, oldest first."""
         items = self.items(ItemFilter(agents=[whose]), agent=agent)[::-1]
         return catalog_json(whose, items, self._clock(), self._store.last_cleanup())
 

@@ -118,7 +118,7 @@ def test_items_of_every_agent_that_can_record_can_be_changed_and_exchanged(memor
     memory.learn("", "We decided to keep the lamp in the cellar.", agent=name)
     (item,) = memory.catalog.items(LIVE)
     assert memory.catalog.update(item.id, {"priority": 9}).ci_source == name
-    assert memory.catalog.import_items(memory.catalog.export(name)) == 1
+    assert memory.catalog.bring_in(memory.catalog.export(name)) == 1
     for bad in ("a" * 201, "a\nb", "rev\u200b"):
         for call in (
             lambda bad=bad: memory.learn("", "We decided to keep the map in the cellar.", agent=bad),
@@ -646,13 +646,13 @@ def test_a_catalog_goes_out_and_comes_in_as_the_source_designs_json(opened: Open
     assert str(item["timestamp"]).endswith("Z")
     (tmp_path / "other").mkdir()
     with open_memory(tmp_path / "other", clock=clock) as other:
-        assert other.catalog.import_items(document) == 1
+        assert other.catalog.bring_in(document) == 1
         (brought,) = other.catalog.items(LIVE)
         assert (brought.content, brought.tags, brought.references) == ("Tea is at four.", ("tea",), ("op 12",))
         with pytest.raises(InvalidItemError, match="item 1: priority"):
-            other.catalog.import_items({"ci_name": "ada", "memories": [{"content": "x", "priority": "high"}]})
+            other.catalog.bring_in({"ci_name": "ada", "memories": [{"content": "x", "priority": "high"}]})
         clock.now += 8 * DAY
-        assert other.catalog.import_items(document) == 0
+        assert other.catalog.bring_in(document) == 0
 
 
 def test_two_processes_share_a_catalog(tmp_path: Path) -> None:
