@@ -24,7 +24,7 @@ MAX_NAME_CHARS = 200  # of an agent's name
 GIVEN = "given"
 """The `summary_method` of a summary that the caller supplied; a model never replaces it."""
 
-MAX_ATTEMPTS = 3  # at learning from one exchange
+MAX_ATTEMPTS = 3  # attempts to learn from one exchange
 
 
 class ItemType(StrEnum):
@@ -54,10 +54,10 @@ class MemoryItem:
 
     `ci_source` is the owning agent, or `GLOBAL` for all agents. `tokens` counts `content`, `summary_tokens` counts
     `summary`. `summary_method` is `extractive`, `extractive + MODEL` after a model improved it, or `GIVEN`. `tags` are
-    called `relevance_tags` in JSON. `priority` is 0 to 10. `timestamp` is when the item was last stated, `said` how
-    many times; `expires` is None for a permanent item. `references` names items, operations (`op 12`), facts (`K7`) and
-    documents. `superseded_by` is the id of the replacing item. `number` counts from 1; 0 means not stored. `changed` is
-    the number of the last change, counted over all items.
+    called `relevance_tags` in JSON. `priority` is 0 to 10. `timestamp` is the time of the item's last statement, `said`
+    the number of statements; `expires` is None for a permanent item. `references` names items, operations (`op 12`),
+    facts (`K7`) and documents. `superseded_by` is the id of the replacing item. `number` counts from 1; 0 means not
+    stored. `changed` is the number of the last change, counted over all items.
     """
 
     id: str
@@ -89,7 +89,7 @@ class MemoryItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemFilter:
-    """A filter for items: all conditions must hold. Empty or None is no condition, but empty `agents` match nothing.
+    """A filter for items: all conditions must hold. Empty or None is no condition; only empty `agents` match nothing.
 
     `tags` and `references` match items that have any of them, `text` items that contain all of its words. Results are
     sorted newest first or, with `by_priority`, highest priority first; `offset` and `limit` apply after sorting.
@@ -172,9 +172,9 @@ class AuditFilter:
 class InjectedItem:
     """How often, and at what cost, an item was injected into an agent's messages.
 
-    Of the agent's `messages`, `times` contained the item. An injection's tokens are split among its items by length:
-    `tokens` is the item's part, `token_share` the part over all tokens injected for the agent, 0 to 1. `unused` counts
-    injections since the agent last read or changed the item. `warnings` names the thresholds that were reached.
+    `messages` counts the agent's messages, `times` those with the item. An injection's tokens are split among its items
+    by length: `tokens` is the item's part, `token_share` its share of the agent's injected tokens, 0 to 1. `unused`
+    counts injections since the agent last read or changed the item. `warnings` names the thresholds that were reached.
     """
 
     agent: str
@@ -255,20 +255,20 @@ class CatalogStore(Protocol):
         """Return the newest live items whose summary is extractive and shorter than their content."""
 
     def figures(self, agent: str, after: int = 0) -> list[tuple[int, ...]]:
-        """Return the figures of an agent's live items or, given a change, of its items changed since, live or not.
+        """Return the figures of an agent's live items or, if `after` > 0, of all its items changed after that change.
 
         The columns: number, time, priority, number of tags, tokens, tokens of the summary, 1 if live, time of expiry.
         Times are microseconds since 1970.
         """
 
     def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
-        """Return (tag key, item number) pairs of an agent's live items, or of those with the given numbers."""
+        """Return (tag key, item number) pairs of an agent's live items; if `numbers` are given, only of these items."""
 
     def expiring(self, now: datetime) -> list[MemoryItem]:
-        """Return the live items that have expired."""
+        """Return the live items whose time of expiry has passed."""
 
     def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
-        """Return the live items beyond `most`: lowest priority first, then oldest, and only below `permanent_from`."""
+        """Return the live items over `most`: lowest priority first, then oldest; only those below `permanent_from`."""
 
     def agents(self) -> list[str]: ...
 
@@ -323,8 +323,8 @@ class SelectedItem:
 class Injection:
     """The catalog items to put before a message to an agent.
 
-    `text` is the text to insert and `tokens` its size; "" if there is nothing to insert. `problem` says why the catalog
-    was not read, else "". `candidates` is the number of items that were relevant enough.
+    `text` is the text to insert ("" if no item is injected), and `tokens` its size. `problem` says why the catalog was
+    not read; "" if it was read. `candidates` is the number of items that were relevant enough.
     """
 
     agent: str

@@ -41,7 +41,7 @@ class MappingAccess:
 
 
 class RejectsDesignArguments:
-    """Rejects a constructor call with a source design's arguments; the error names the class's `use` instead.
+    """Rejects constructor calls with a source design's arguments; the error message shows the right call, `use`.
 
     Subclasses without their own `use` are not checked: they may take any arguments.
     """

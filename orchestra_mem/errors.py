@@ -25,7 +25,7 @@
         └── DocumentError            a markdown document cannot be used
             └── DocumentConflictError    another writer changed the document meanwhile
 
-A message says what failed, where, with which values, and what to do next.
+Each message names the failed action, its place and the values involved, and suggests the next step.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class OrchestraMemError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigFault:
-    """One fault in a configuration. `line` counts from 1, 0 for a source without lines (environment, mapping)."""
+    """One fault in a configuration. `line` counts from 1; 0 means a source without lines (environment, mapping)."""
 
     source: str
     key: str

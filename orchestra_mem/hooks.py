@@ -27,9 +27,9 @@ class OrchestratorHooks:
 
     @hookspec
     def before_execution(self, kind: str, subject: Json, agent: str, use_memory: bool) -> str | None:
-        """Called before each line (kind `nl_command`, subject its text) or task attempt (`task_execution`, its id).
+        """Called before each line (kind `nl_command`, subject its text) or task attempt (`task_execution`, task id).
 
-        A task's work receives the injection of a returned `InjectedMessage`.
+        If a plugin returns an `InjectedMessage`, the work of the task receives its injection.
         """
 
     @hookspec

@@ -11,7 +11,7 @@ from typing import Protocol
 from orchestra_mem.types import Summary
 
 STALLED = "it stalled, or the process that worked at it ended"
-"""The error of a job whose lease expired. It counts as a failed attempt, as the job may have crashed the process."""
+"""The error of a job whose lease expired. This is a failed attempt, because the job may have crashed the process."""
 
 
 class JobState(StrEnum):
@@ -24,7 +24,7 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A summary for a model to improve. `subject` names the summary (`S12`) or the catalog item that has it (`M7`).
+    """A summary for a model to improve. `subject` is the summary's id (`S12`) or that of its catalog item (`M7`).
 
     Jobs with a lower `priority` number run first. `due` is the earliest start. `attempts` counts failed attempts,
     `error` is the last failure; `since` is the start of the running attempt.
@@ -44,10 +44,10 @@ class JobQueue(Protocol):
     """Stores jobs, one per subject, until they are done. Shared by processes; one process at a time runs jobs."""
 
     def put(self, subject: str, *, priority: int, now: datetime, most: int) -> bool:
-        """Enqueue a job, due now; reset the job if the subject has one. Drop the last waiting jobs beyond `most`.
+        """Enqueue a job that is due now, or reset the subject's existing job. Keep the first `most` waiting jobs.
 
         Returns:
-            False if this job was dropped.
+            False if this job was dropped because `most` others come before it.
         """
 
     def take(self, owner: str, *, now: datetime, until: datetime) -> Job | None:
@@ -61,7 +61,7 @@ class JobQueue(Protocol):
         """Put an interrupted job back in the queue, without counting a failed attempt."""
 
     def fail(self, job: Job, error: str, *, due: datetime | None) -> None:
-        """Record a failed attempt. `due` is the time of the next one, None to give up."""
+        """Record a failed attempt. `due` is the time of the next attempt, None to give up."""
 
     def jobs(self) -> list[Job]: ...
 
@@ -90,8 +90,8 @@ class JobQueue(Protocol):
 class SummaryDraft:
     """A better text for a summary, to be inserted when the next epoch begins.
 
-    `base` is the text that it replaces: if the summary has a different text by then, the draft is dropped. `placed` is
-    true once the ledger has the new text; the document may still lack it.
+    `base` is the summary's text when the draft was made: if the summary's text has changed since, the draft is dropped.
+    `placed` is true once the ledger has the new text; the document may still show the old one.
     """
 
     summary: int

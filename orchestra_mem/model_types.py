@@ -85,10 +85,10 @@ class LanguageModel(Protocol):
             messages: The prompt.
             max_tokens: Upper limit for the answer.
             schema: JSON schema of the answer, enforced by a grammar.
-            cancelled: Polled many times a second; once it returns True, the answer ends there, as `CANCELLED`.
+            cancelled: Polled many times a second; once it returns True, the answer ends with `Finish.CANCELLED`.
             temperature: Sampling temperature; 0 for the most likely answer.
             seed: Seed for random sampling.
-            timeout_s: Time limit in seconds, None for none.
+            timeout_s: Time limit in seconds, None for no limit.
 
         Raises:
             ModelError: The model is unavailable or fails, the prompt exceeds the window, or the time limit is reached.

@@ -68,13 +68,13 @@ class MemoryDatabase(Protocol):
         """Check whether this thread is in a transaction, which may still be rolled back."""
 
     def commit_count(self) -> tuple[int, int]:
-        """Return two counters: other processes' commits change the first, this process's commits the second."""
+        """Return a counter that changes with other processes' commits, and a counter of this process's commits."""
 
     def can_write_now(self) -> bool:
         """Check whether a write would succeed at once; False while another process holds the write lock."""
 
     def checkpoint(self) -> None:
-        """Run a checkpoint of the write-ahead log now, so that no record has to wait for one."""
+        """Run a checkpoint of the write-ahead log now, so that recording does not have to wait for a checkpoint."""
 
     @property
     def problem(self) -> str | None:
@@ -85,7 +85,7 @@ class EventLog(Protocol):
     """Stores operations, immutable and numbered, and the sessions that they belong to."""
 
     def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
-        """Record an operation and return it with True; for a known idempotency key, the earlier one with False."""
+        """Record an operation; return (operation, True), or for a known idempotency key (earlier operation, False)."""
 
     def operation(self, operation_id: int) -> Operation: ...
 
@@ -128,12 +128,12 @@ class EventLog(Protocol):
     def window_usage(self, limit: int) -> tuple[list[tuple[int, datetime, int]], list[WindowRefresh]]:
         """Return (id, time, tokens) of about the `limit` newest operations, and the refreshes in that range.
 
-        The range extends back to the refresh before it, if there is one: that refresh is the first in the list.
+        If a refresh precedes these operations, the range is extended back to it: this refresh is the first in the list.
         """
 
 
 class Ledger(Protocol):
-    """Stores summaries, facts, the machine's last text of each document, and notices to people."""
+    """Stores summaries, facts, the last text that the machine wrote for each document, and notices to people."""
 
     def add_summaries(self, summaries: Sequence[Summary]) -> None: ...
 
@@ -142,12 +142,12 @@ class Ledger(Protocol):
     def summary(self, summary_id: int) -> Summary: ...
 
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
-        """Return summaries of level 1 and up, in the order of operations; if `standing`, those without a parent."""
+        """Return summaries of level 1 and up in the order of operations; if `standing`, only those without a parent."""
 
     def level_zero_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
     ) -> list[Summary]:
-        """Return the newest summaries of level 0, oldest first: of sessions and sections, or only of `sections`."""
+        """Return the newest level-0 summaries, oldest first: of sessions and document sections, or of sections only."""
 
     def add_must_keeps(
         self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
@@ -210,13 +210,13 @@ class DocumentStore(Protocol):
         """Keep other processes and threads from writing documents. Reentrant."""
 
     def follow(self) -> None:
-        """Merge in the changes of other machines, if they share the documents; else do nothing."""
+        """If other machines share the documents, merge in their changes."""
 
     def syncing_once(self) -> AbstractContextManager[None]:
         """Hold the lock and flush each folder only once, while the block writes several documents.
 
-        Folders are flushed at the end; the folder of versions before the first document is replaced. Writes are certain
-        to survive power loss only after the block has ended without an error.
+        The folder of versions is flushed before the first document is replaced, all other folders at the end. Writes
+        are certain to survive power loss only after the block has ended without an error.
         """
 
     def read(self, path: Path) -> str | None:
@@ -232,7 +232,7 @@ class DocumentStore(Protocol):
         """Return a document's text for display, decoded and clipped; None if it does not exist."""
 
     def faults(self, path: Path) -> list[DocumentFault]:
-        """Return the faults of a document on disk; none if it does not exist."""
+        """Return the faults of a document on disk; an empty list if the document does not exist."""
 
     def state(self, path: Path) -> FileState | None:
         """Return metadata for detecting changes cheaply, None if the document does not exist."""
@@ -269,7 +269,7 @@ class SharedFiles(Protocol):
         """Return the number of the newest revision, 0 if there is none."""
 
     def put_all(self, files: Sequence[SharedFile]) -> list[int]:
-        """Store new revisions based on the files' `revision` (0: a new file), all or none; return their numbers."""
+        """Store new revisions of all files or of none, based on their `revision` (0: new file); return the numbers."""
 
     def put(self, file: SharedFile, *, known: int) -> int:
         """Store a new revision, based on revision `known`, and return its number; raise if `known` is outdated."""

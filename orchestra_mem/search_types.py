@@ -66,7 +66,7 @@ class Chunk:
 
     @property
     def context(self) -> str:
-        """The headings above the text and its title, in one line; empty if it has neither."""
+        """The headings above the text, and its title, in one line; empty if the chunk has neither."""
         return " > ".join(filter(None, (*self.heading, self.title)))
 
     @property
@@ -79,8 +79,8 @@ class Chunk:
 class SearchFilter:
     """A filter for chunks: all conditions must hold. An empty tuple or None is no condition.
 
-    `since` is inclusive, `until` exclusive; a chunk without a time fails both. Catalog items must belong to an agent in
-    `readable`, unless it is None; with `strict`, all chunks must.
+    `since` is inclusive, `until` exclusive; a chunk without a time fails both. If `readable` is given, catalog items
+    must belong to one of these agents; with `strict`, all chunks must.
     """
 
     tiers: tuple[Tier, ...] = ()
@@ -199,10 +199,10 @@ class Situation:
 class Reasons:
     """Why a hit has its rank.
 
-    Ranks count from 1, None if that search did not find the chunk; scores are the index's own. `shares` and `priors`
-    are pairs of name and number: the hit's score is the sum of the shares, multiplied by all priors. `identifiers` are
-    the query's exact names that the chunk holds; a hit with more of them ranks above a hit with fewer, whatever their
-    scores.
+    Ranks count from 1 and are None if the search did not find the chunk; scores are the index's own. `shares` and
+    `priors` are pairs of name and number: the hit's score is the sum of the shares, multiplied by all priors.
+    `identifiers` are the query's exact names that the chunk holds; a hit with more of them ranks above a hit with
+    fewer, whatever their scores.
     """
 
     keyword_rank: int | None = None
@@ -309,7 +309,7 @@ class SearchIndex(Protocol):
         """Return the chunks that this model has not embedded yet, newest first."""
 
     def keyword(self, terms: Terms, where: SearchFilter, limit: int) -> Ranking:
-        """Return the chunks that hold any of the terms, by BM25 with weighted columns; none without terms."""
+        """Return the chunks that hold any of the terms, ranked by BM25 with weighted columns; empty without terms."""
 
     def dense(self, model: EmbeddingModel, vector: Vector, where: SearchFilter, limit: int) -> Ranking:
         """Return the chunks nearest to a vector of this model."""
@@ -318,22 +318,22 @@ class SearchIndex(Protocol):
         """Return chunks in the order of `ids`; None for an id that is 0 or no longer exists."""
 
     def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
-        """Return the outlines of those chunks that exist, by ascending id; `where` determines `passing`."""
+        """Return the outlines of the existing chunks among `ids`, by ascending id; `where` determines `passing`."""
 
     def vectors(self, model: EmbeddingModel, ids: Ids) -> Vectors:
         """Return vectors of this model in the order of `ids`; a row of zeros for a chunk without a vector."""
 
     def neighbours(self, ids: Ids, distance: int) -> Ids:
-        """Return the chunks before and after each chunk in its group, shape (n, 2 * distance), 0 for none.
+        """Return the neighbours of each chunk in its group: shape (n, 2 * distance), 0 for a missing neighbour.
 
-        The columns run from the farthest before to the farthest after: -distance … -1, 1 … distance.
+        The columns are the positions relative to the chunk: -distance … -1, 1 … distance.
         """
 
     def document_frequency(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """Return the number of chunks that hold each term, in any column: shape (terms,)."""
 
     def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
-        """Return which chunks hold which terms, in any column: shape (terms, ids)."""
+        """Return a mask of the chunks that hold each term, in any column: shape (terms, ids)."""
 
     def count(self) -> int:
         """Return the number of chunks."""

@@ -1,7 +1,7 @@
-"""Conversion of records to JSON and back, for the event log and all faces (command line, HTTP, MCP).
+"""Conversion of records to JSON and back, for the event log and all interfaces (command line, HTTP, MCP).
 
 This module decides which values can be recorded: any JSON value of any size round-trips unchanged, everything else is
-rejected with the path to the value. One table defines which fields the faces print of each type of record.
+rejected with the path to the value. A table lists the fields that the interfaces print for each type of record.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from orchestra_mem.search_types import Reasons
 from orchestra_mem.types import Json
 
 MAX_DEPTH = 500
-# By default, CPython converts integers of at most 4,300 digits from and to text; 14,000 bits are fewer digits.
+# By default, CPython converts only integers of up to 4,300 digits to text and back. 14,000 bits stay below that.
 _MAX_INT_BITS = 14_000
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -171,7 +171,7 @@ _SHOWN["ProjectFact"] = f"project project_id path {_SHOWN['MustKeep']}"
 
 
 def to_object(value: Any) -> dict[str, Json]:
-    """Convert a record of this package to a JSON object, in the form that all faces print."""
+    """Convert a record of this package to the JSON object that all interfaces print."""
     shown: dict[str, Json] = {}
     for name, read, or_null, digits in _plan(type(value)):  # type: ignore[arg-type]  # types can be hashed
         found = _field(read(value))

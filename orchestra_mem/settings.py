@@ -51,7 +51,7 @@ _Address = Annotated[_Line, AfterValidator(_address)]
 _NotEmpty = Field(min_length=1)
 _Share = Annotated[float, _between(0, 1)]
 _Seconds = Annotated[float, _between(0, 86_400)]
-# Strict mode would reject the text of an enumeration value. YAML parses an unquoted off as false.
+# In strict mode, pydantic rejects enumeration values given as text. YAML parses an unquoted off as false.
 _Choice = Field(strict=False)
 _OffChoice = BeforeValidator(lambda value: "off" if value is False else value)
 
@@ -333,12 +333,12 @@ class Settings(BaseModel):
 
     @property
     def session_compaction_tokens(self) -> int:
-        """Tokens at which the session document is compacted: its threshold or, if smaller, its share of the window."""
+        """Tokens at which the session document is compacted: the smaller of its threshold and its window share."""
         return min(self.orchestrator.session_compression_threshold, self._window_share_tokens)
 
     @property
     def episodic_compaction_tokens(self) -> int:
-        """Tokens at which an episodic document is compacted: its threshold or, if smaller, its share of the window."""
+        """Tokens at which an episodic document is compacted: the smaller of its threshold and its window share."""
         return min(self.orchestrator.episodic_compression_threshold, self._window_share_tokens)
 
     @property
@@ -346,7 +346,7 @@ class Settings(BaseModel):
         return int(self.orchestrator.context_window.max_tokens * self.compaction.window_share)
 
     def of_project(self, name: str, origins: Mapping[str, str]) -> Settings:
-        """Return a copy with the origins of all values, and with `name` as the project's name if none is set."""
+        """Return a copy that knows the origins of its values and, if no project name is set, uses `name`."""
         project = self.project.model_copy(update={} if self.project.name else {"name": name})
         copy = self.model_copy(update={"project": project})
         copy._origins = dict(origins)

@@ -31,7 +31,7 @@ def contradictions(settings: Settings) -> list[tuple[list[str], str]]:
          f"the shares must sum to 1, not {round(total, 6)} ({parts})"),
         (fill < refresh, ["context.fill_at_start", thresholds[1]],
          f"context.fill_at_start {fill} must be below refresh_threshold {refresh}: a refresh would call for the next"),
-        # At run time both shrink with a small window, but the configured values must fit the configured threshold.
+        # A small window lowers both values at run time, but as configured they must fit the configured threshold.
         *((tokens < most, [key, f"orchestrator.{threshold}"],
            f"{key} {tokens} must be below {threshold} {most}: nothing could be compacted")
           for key, tokens in (("compaction.verbatim_floor_tokens", compaction.verbatim_floor_tokens),

@@ -6,7 +6,7 @@
     with open_memory(folder, model=FaithfulModel()) as memory:
         ...
 
-They need no files and no network, and count each word as a token.
+The models need no files and no network, and count each word as a token.
 """
 
 from __future__ import annotations

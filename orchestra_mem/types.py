@@ -12,7 +12,7 @@ from orchestra_mem.design_names import MappingAccess
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 AS_GIVEN = "as_given"
-"""Key in an operation's `data` for a program's original value, of which the other fields are the readable form.
+"""Key in an operation's `data` that holds a program's original value; the other fields are its readable form.
 
 The value is stored, redacted and expanded like any field. Documents, contexts, fact extraction and search skip it.
 """
@@ -155,7 +155,7 @@ class OperationFilter:
 class Session:
     """A run of the orchestrator from start to flush.
 
-    Operations up to `spilled_through` (an operation id, 0 for none) are in the session document, later ones in working
+    Operations up to the id `spilled_through` (0 at first) are in the session document, later operations in working
     memory. `judged_through` is the last operation that was searched for facts. `archive` is the path of an ended
     session's document, relative to the folder of session documents; None if there is no document.
     """
@@ -174,8 +174,8 @@ class MustKeep:
     """A fact that a summary must keep.
 
     `text` is a passage of the operation, verbatim except for white space. `id` is 0 until the fact is stored.
-    `superseded_by` is the id of the fact that replaced it, 0 if none did; while `status` is standing, the id of a fact
-    that may have replaced it. `weight` (0 and up) ranks facts by speaker: a document that cannot show all facts shows
+    `superseded_by` is the id of the fact that replaced this one or, while `status` is standing, may have replaced it; 0
+    if there is no such fact. `weight` (0 and up) ranks facts by speaker: a document that cannot show all facts shows
     the heaviest. `author` is a person if somebody wrote or reworded the fact in a document. `operation` is 0 if the
     fact comes from no operation. `found` is the original passage if a person reworded `text`, else empty.
     """
@@ -201,12 +201,12 @@ EXTRACTIVE = "extractive"
 class Summary:
     """A summary and its line in the loss ledger.
 
-    A summary of level 1 covers the operations `first_operation` to `last_operation` of its session. A summary of a
-    higher level covers the summaries in `children`, and through them such a range. `dropped` lists identifiers of the
+    A summary of level 1 covers the operations `first_operation` to `last_operation` of its session. A higher-level
+    summary covers the summaries in `children`, and so all of their operations. `dropped` lists identifiers of the
     source that the text lacks, `put_back` the facts that the check found missing and added verbatim. `parent` is the id
-    of the summary that covers this one, 0 while the document shows this one. `since` and `until` are the times of the
-    first and the last operation. `edited` is true if people changed or deleted part of the source, so that the
-    operations alone do not account for the text. `verdict` is the outcome of the model's attempt to improve the
+    of the summary that covers this one; it is 0 while the document shows this one itself. `since` and `until` are the
+    times of the first and the last operation. `edited` is true if people changed or deleted part of the source, so that
+    the operations alone do not account for the text. `verdict` is the outcome of the model's attempt to improve the
     summary, empty if no model was asked; `seconds` is the duration of the attempt.
 
     Level 0 is the summary of an entire session, or the short form of a document section that grew too large. For a
@@ -277,10 +277,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class WrittenDocument:
-    """The last text that the machine wrote for a document, before merging; None if it never wrote one.
+    """The machine's last write of a document, if there was one.
 
-    `left` is the file's text after that write, merged with people's edits, and `digest` the file's SHA-256 (empty if a
-    person's file was left as it was). The `pending` fields are the same for a write announced and not yet confirmed.
+    `text` is the machine's text, `left` the file's text after the merge with people's edits, `digest` the file's
+    SHA-256 (empty if a person's file was left as it was). The `pending` fields are those of an unconfirmed write.
     """
 
     text: str | None = None

@@ -1,4 +1,4 @@
-"""Records and ports of work items: milestones, epics, stories, tasks, their changes, trackers and stores."""
+"""Records and ports of work items (milestones, epics, stories, tasks): items, changes, trackers and stores."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class WorkItem:
 
     `id` counts up over all kinds and never repeats. `priority` is 1 (first) to 5 (last). `rank` orders items of equal
     priority in the backlog, smaller first. `depends_on` holds the ids of items that must be done or cancelled before
-    this item can be finished. `started` and `finished` are None until then; times are aware and in UTC.
+    this item can be finished. `started` and `finished` are None before the start and the end; times are aware, in UTC.
     """
 
     id: int
@@ -191,12 +191,12 @@ class WorkTracker(Protocol):
         author: Author = Author.MACHINE,
         operation: int = 0,
     ) -> WorkItem:
-        """Change the given fields; None leaves a field as it is. An empty `assignee` or a `parent` of 0 removes it."""
+        """Change fields; None leaves a field as it is. An empty `assignee` or a `parent` of 0 clears that field."""
 
     def note(self, item_id: int, text: str, *, author: Author = Author.MACHINE, operation: int = 0) -> WorkItem: ...
 
     def events(self, item_id: int | None = None, *, after: int = 0, limit: int | None = None) -> list[WorkEvent]:
-        """Return changes, oldest first: of one item if given, with an id above `after`, the newest `limit`."""
+        """Return the newest `limit` changes with an id above `after`, oldest first: of one item, or of all items."""
 
     def undo(self, operation: int, *, author: Author = Author.MACHINE) -> list[WorkItem]:
         """Undo all changes that an operation caused, as new events; cancel the items that it created."""

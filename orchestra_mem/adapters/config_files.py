@@ -31,7 +31,7 @@ CONFIG_PATH = Path(".obra") / "config.yaml"
 ENVIRONMENT_PREFIX = "ORCHESTRA_MEM__"
 
 _CHECKOUT = Path(__file__).parents[2]
-# Plain decimal integers. YAML 1.1 reads 010 as 8 and 1:30 as 90, which nobody means: they count as text, which
+# Plain decimal integers. YAML 1.1 reads 010 as 8 and 1:30 as 90, which nobody intends: these count as text, which
 # numeric keys reject. The digits are limited because `int` refuses more than 4,300 of them.
 _WHOLE_NUMBER = re.compile(r"[-+]?(0|[1-9](_?[0-9]){0,30})")
 _WITHIN = {
@@ -39,7 +39,7 @@ _WITHIN = {
     "model_type": "must be a mapping", "model_attributes_type": "must be a mapping",
 }  # fmt: skip
 _EMPTY: Mapping[str, object] = {"MappingNode": {}, "SequenceNode": []}
-# A line that is not a comment. The file that `init` creates has none.
+# A line that is not a comment. The file that `init` creates has no such line.
 _SAYS_SOMETHING = re.compile(rb"^[ \t\xef\xbb\xbf]*[^#\s\xef\xbb\xbf]", re.MULTILINE)
 _TRUTH = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
 
@@ -85,7 +85,7 @@ def load_settings(
     winners = {key: (rank, each) for rank, given in enumerate(sources) for key, each in given.items()}
     for keys, problem in contradictions(settings):
         given_keys = [key for key in keys if key in winners]
-        if given_keys and wrong.isdisjoint(keys):  # next to an invalid value it would only confuse
+        if given_keys and wrong.isdisjoint(keys):  # a contradiction with an invalid value would only confuse
             blamed = max(given_keys, key=lambda key: winners[key][0])
             faults.append(winners[blamed][1].fault(blamed, problem))
     if faults:
@@ -191,7 +191,7 @@ def _first(leaves: Iterator[tuple[str, _Given]], faults: list[ConfigFault]) -> d
 
 
 def _in_value(value: object, key: str | None = None) -> Iterator[tuple[str, _Given]]:
-    """Yield the overrides at and below a key; None for the root."""
+    """Yield the overrides at and below `key`. `key`: None for the root."""
     if isinstance(value, Mapping) and (key is None or key in sections()):
         for name, child in value.items():
             yield from _in_value(child, f"{name}" if key is None else f"{key}.{name}")
@@ -263,7 +263,7 @@ def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
 
 
 def _in_node(node: yaml.Node, source: str, line: int, key: str | None = None) -> Iterator[tuple[str, _Given]]:
-    """Yield the values at and below a node. No Python objects are constructed: their tags are ignored."""
+    """Yield the values at and below a node. Tags for Python objects are ignored."""
     import yaml
 
     if isinstance(node, yaml.MappingNode) and (key is None or key in sections()):
@@ -308,7 +308,7 @@ def _scalar(node: yaml.ScalarNode) -> object:
 
 
 def with_values(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Return the text of a configuration file with `values` in place of its own, and the keys that changed."""
+    """Replace existing values in a configuration text by `values`; return the new text and the changed keys."""
     import yaml
 
     def scalars(node: yaml.Node | None, key: str = "") -> Iterator[tuple[str, yaml.ScalarNode]]:
@@ -319,7 +319,7 @@ def with_values(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
             yield key, node
 
     changed = [*scalars(yaml.compose(text, Loader=yaml.SafeLoader))]
-    places = {node.start_mark.index: (node.end_mark.index, values[key]) for key, node in changed}  # once for aliases
+    places = {node.start_mark.index: (node.end_mark.index, values[key]) for key, node in changed}  # aliases count once
     for start, (end, value) in sorted(places.items(), reverse=True):
         anchor = "".join(re.findall(r"^&\S+\s+", text[start:end]))
         newline = "\n" if text[start:end].endswith("\n") else ""  # a block scalar includes its line feed

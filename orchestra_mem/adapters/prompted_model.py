@@ -14,7 +14,7 @@ from orchestra_mem.types import Json
 
 # The tokenizer is unknown. Few texts have more tokens than a third of their bytes; each message adds template tokens.
 _BYTES_A_TOKEN, _MARKS = 3, 8
-# Natural language has no more characters per token.
+# Natural language has at most this many characters per token.
 _MOST_CHARS_A_TOKEN = 10
 
 
@@ -24,7 +24,7 @@ def language_model(model: AnyModel, *, context_tokens: int = 8_192) -> LanguageM
     Raises:
         TypeError: The object is not a model.
     """
-    # Not `isinstance` with the protocol: it reads properties, and a server's `context_tokens` may send a request.
+    # `isinstance` with the protocol would read properties, and a server's `context_tokens` may send a request.
     if hasattr(model, "count_prompt") and hasattr(model, "generate"):
         return cast(LanguageModel, model)
     send = getattr(model, "send_prompt", model)

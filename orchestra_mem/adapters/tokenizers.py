@@ -89,8 +89,8 @@ _WORD_END_REACH = 4_096
 def _blocks(text: str) -> Iterator[str]:
     """Cut `text` into blocks of at most `_MAX_STRETCH` characters whose counts add up.
 
-    Cuts are at starts of lines that do not begin with white space. Only a longer stretch without such a line is cut
-    elsewhere, at positions that depend on the stretch alone, so that the counter stays additive (see `TokenCounter`).
+    Cuts are at starts of lines that do not begin with white space. A stretch without such starts is cut elsewhere if it
+    is too long, at positions that depend on the stretch alone, so that the counter stays additive (see `TokenCounter`).
     """
     block = ""
     for stretch in _BORDER.split(text):
@@ -105,7 +105,7 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _cut_stretch(stretch: str) -> Iterator[str]:
-    """Cut a stretch without a border: after a word that ends within reach of the limit, else at the limit."""
+    """Cut a stretch without a border: after the last word that ends shortly before the limit, else at the limit."""
     start = 0
     while len(stretch) - start > _MAX_STRETCH:
         stop = start + _MAX_STRETCH
@@ -141,7 +141,7 @@ class EstimateCounter:
 
     @property
     def additive(self) -> bool:
-        """True without a correction: no shape extends past a line feed. A correction rounds each piece up."""
+        """True without a correction, as no shape extends past a line feed. A correction rounds each piece up."""
         return self._calibration.factor == 1
 
     def count(self, text: str) -> int:
@@ -176,7 +176,7 @@ class CachedCounter:
     If the counter is additive, the cache holds counts of paragraphs or lines, which recur in other texts.
 
     Args:
-        counters: Best first; chosen at the first use. The chosen one determines `name`, `exact` and `additive`.
+        counters: Best first. The first use chooses a counter, which determines `name`, `exact` and `additive`.
         max_entries: Number of cached counts, at most 400 bytes each; the least recently used is evicted first.
         file: Stores tiktoken's counts for the next process, which then loads the ranks only for new texts.
     """
@@ -230,7 +230,7 @@ class CachedCounter:
         except TokenizerError:
             if name != self._loaded_as:
                 raise
-            self._loaded_as = ""  # it worked in an earlier process: choose again
+            self._loaded_as = ""  # the counter worked in an earlier process: choose again
             vars(self).pop("_counter", None)
             return self._count(text)
         with self._lock:
@@ -254,7 +254,7 @@ class CachedCounter:
         return last
 
     def keep(self, also: Callable[[], object]) -> None:
-        """Write the cache to the file if it has new counts, after `also`, which may add more. Ignores failed writes."""
+        """If there are new counts, call `also`, which may add more, and try to write the cache to its file."""
         if self._file is None or not self._has_new or self._counted_by != TiktokenCounter.name:
             return
         also()
@@ -279,7 +279,7 @@ def _read(file: Path) -> dict[bytes, int]:
 
 
 _LIST_CHARS = 1_000
-# About four contexts of the largest common windows. Reading them takes two milliseconds.
+# Enough for about four windows of the largest common size. Reading the counts takes two milliseconds.
 _MOST_KEPT = 5_000
 
 
@@ -291,8 +291,8 @@ def open_counter(
 
     Args:
         name: Name of the counter. `auto` loads nothing before the first count or use of the counter's name.
-        own: Counts with the serving model's tokenizer; required for `gguf`.
-        calibration: Corrects the estimate.
+        own: Counter with the serving model's tokenizer; required for `gguf`.
+        calibration: Correction of the estimate.
         cache_entries: Number of cached counts.
         file: Stores counts for the next process; see `CachedCounter`.
 

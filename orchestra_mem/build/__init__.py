@@ -1,4 +1,4 @@
-"""Load settings and open memories; `wiring` connects the parts. Faces also get the adapters that they need here."""
+"""Load settings and open memories; `wiring` connects the parts. User interfaces import adapters from this module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from orchestra_mem.model_types import AnyModel
     from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 
-# Faces import this module, never adapters, so it re-exports what they need from adapters.
+# User interfaces never import adapters directly, so this module re-exports the adapters that they need.
 __all__ = [
     "CONFIG_PATH", "HOME", "Initialised", "Relay", "default_config_text", "environ_for", "find_project",
     "initialise", "language_model", "load_settings", "open_git_history", "open_import", "open_jsonl_history",
@@ -57,7 +57,7 @@ if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any nam
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Initialised:
-    """Result of `initialise`: the files it made, and existing files that it kept; relative to the project's folder."""
+    """The files that `initialise` created, and existing files that it kept; paths relative to the project's folder."""
 
     project: Path
     made: tuple[str, ...]
@@ -73,7 +73,7 @@ def find_project(start: Path) -> Path | None:
 def initialise(project: str | Path = ".") -> Initialised:
     """Create a project's memory: its settings, `.gitignore`, database and documents.
 
-    Existing files stay unchanged, so it can be called again.
+    Existing files stay unchanged, so this function can be called again.
 
     Raises:
         ConfigError: The project's settings are invalid.
@@ -145,7 +145,7 @@ def open_memory(
         ConfigError: The settings are invalid; the error lists all faults.
         StorageError: The folder or its contents cannot be used.
         ValueError: The clock returns times without a time zone.
-        TypeError: `model` is not a model.
+        TypeError: `model` is of another type.
     """
     from orchestra_mem.adapters.files import BACKUP_MARK
     from orchestra_mem.adapters.home import ProjectRegistry, home_folder
@@ -162,7 +162,7 @@ def open_memory(
 
 
 def environ_for(project: Path) -> Mapping[str, str]:
-    """Return the environment for a project that may not be this program's: `storage.url` is left out for a file."""
+    """Return the environment for another project; `storage.url` is cleared unless its database is on a server."""
     from orchestra_mem.build.storage import COPIES_FILE
 
     is_on_server = (project / HOME / COPIES_FILE).exists()

@@ -41,7 +41,7 @@ def open_catalog(
     redacted: Callable[[str], str],
     lock: AbstractContextManager[None],
 ) -> CatalogParts:
-    """Open the catalog stored in `database`, with its documents below `folder`, the folder of documents.
+    """Open the catalog stored in `database`; its documents are below `folder`, the memory's document folder.
 
     `redacted` removes secrets from a text; `lock` is the memory's lock.
     """
@@ -59,7 +59,7 @@ def open_catalog(
         keep_versions=settings.orchestrator.keep_versions, permanent_from=wanted.min_priority_for_permanent, lock=lock,
     )  # fmt: skip
     catalog.purged = shown.forget
-    # Not the memory's own manager: background threads hold this one, and must not keep the memory alive.
+    # A separate session manager, because background threads hold it and must not keep the memory alive.
     made = SessionMemoryManager(log=log, ledger=ledger, store=documents, counter=counter, clock=clock, place=sessions)
 
     def open_archives() -> SessionArchives:

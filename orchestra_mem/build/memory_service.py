@@ -64,7 +64,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationFilter:
-    """A filter: all conditions must hold. Of the matches, the newest `offset` are skipped and `limit` returned."""
+    """A filter: all conditions must hold. The newest `offset` matches are skipped, the next `limit` are returned."""
 
     worker_id: str | None = None
     session_id: str | None = None
@@ -91,8 +91,8 @@ class MemoryService:
     """The memory of an orchestrator and its workers. Safe to share between threads. Everything survives a restart.
 
     Args:
-        memory: The project's folder, or an open memory, which the caller closes. An agent's view of a memory works for
-            search and observations: the agent records its own and finds what it may see.
+        memory: The project's folder, or an open memory, which the caller closes. With an agent's view of a memory, only
+            search and observations work: the agent records its observations, and finds only what the agent may see.
         config: Settings, as in `open_memory`.
     """
 
@@ -143,7 +143,7 @@ class MemoryService:
         return begun.session
 
     def end_session(self, session_id: str, summary: str | None = None) -> None:
-        """End the live session: record the summary given, summarise the session, and archive its document.
+        """End the live session: record `summary` if given, summarise the session, and archive its document.
 
         Raises:
             NotFoundError: There is no such session.
@@ -189,7 +189,7 @@ class MemoryService:
     # Observations
 
     def capture_observation(self, observation: NewObservation) -> int:
-        """Record an observation and return its id. It then survives a killed process.
+        """Record an observation and return its id. From then on, the observation survives a killed process.
 
         Raises:
             NotFoundError: There is no such session.
@@ -229,7 +229,7 @@ def _as_operations(where: ObservationFilter) -> OperationFilter:
 
 
 def observation_of(operation: Operation) -> Observation:
-    """Convert an operation to an observation; its plain text is the content if this service did not record it."""
+    """Convert an operation to an observation; an operation not recorded by this service yields its plain text."""
     from orchestra_mem.core.documents.entries import plain_text
 
     data = operation.data if isinstance(operation.data, dict) else {}

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Models:
     """The model, in this process or on a server, and the token counter. `model` is None if the settings name none.
 
-    `counts` is the counter if a server may be able to count; it then assembles the contexts. `calibration` corrects
-    estimates by the token counts that are reported with operations.
+    `counts` is the counter if a server may be able to count; contexts are then assembled by `counts`. `calibration`
+    corrects estimates by the token counts that are reported with operations.
     """
 
     model: LlamaModel | OpenAiModel | None

@@ -41,8 +41,8 @@ def open_search(
         memories: The stores to search.
         words: The table of word vectors, None if search by meaning is off.
         clock, write_point: See `open_memory`.
-        read_only: Whether the memory is read-only. Each process then builds its own index in a temporary folder, as it
-            does if only `folder` is not writable; in that case the first answer reports it.
+        read_only: Whether the memory is read-only. Each process then builds its own index in a temporary folder, as
+            with an unwritable `folder`, which the first answer reports.
 
     Raises:
         StorageError: The folder cannot be used, or no temporary folder can be made.
@@ -57,7 +57,7 @@ def open_search(
     if words is not None:
         with suppress(EmbedderError):
             words.cut([])  # loads the table now, so that it does not use up a search's time for indexing
-    # After a change of embedder, word vectors answer queries until the new embedder has embedded more chunks.
+    # After a change of embedder, word vectors answer queries until the new embedder has embedded as many chunks.
     models = [embedder] if embedder else []
     if words and words is not embedder:
         models.append(words)
@@ -81,7 +81,7 @@ def _open_index(
     *,
     read_only: bool,
 ) -> tuple[DiskSearchIndex, TemporaryDirectory[str] | None]:
-    """Open the index; if it cannot be written, a new one in a temporary folder, which is also returned for cleanup."""
+    """Open the index; if it is not writable, create an index in a temporary folder, and also return that folder."""
     problems = []
     if not read_only and not _is_writable(folder):
         why = f"{folder} cannot be written to: each process makes an index of its own"

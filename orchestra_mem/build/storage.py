@@ -42,11 +42,11 @@ def open_database(
 
     Args:
         home: The memory's folder.
-        settings: Name the database.
+        settings: Settings that name the database.
         read_only: Refuse all writes.
         wait_s: Seconds to wait for locks of other processes; `storage.busy_timeout_s` by default.
-        write_point: Called before and after each commit.
-        moving: For moving a memory: skip the checks whether it was moved away and whether the documents belong to it.
+        write_point: Called before and after each commit, with the name of the step.
+        moving: For a move, skip two checks: that the memory was not moved away, and that the documents belong to it.
 
     Raises:
         StorageReadOnlyError: The folder is a backup, and `read_only` is false.
@@ -91,7 +91,7 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> CopyHistory:
     """Open the record of the shared documents copied to this folder, and create it on first use.
 
     Raises:
-        StorageError: The copies belong to another memory than the database, or the folder has a memory of its own.
+        StorageError: The copies belong to another memory than the database, or the folder has its own database.
     """
     from orchestra_mem.adapters.files.local_texts import CopyHistory
 
@@ -114,7 +114,7 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> CopyHistory:
 
 
 def _is_left(path: Path) -> bool:
-    """Check whether the memory in a file was moved elsewhere, or there is no such file."""
+    """Check whether the memory in a database file was moved elsewhere; True if the file does not exist."""
     if not path.exists():
         return True
     with closing(Database(path, read_only=True)) as database:
@@ -134,8 +134,8 @@ def open_store(
     Args:
         place: The paths of the memory.
         settings: The project's settings.
-        database: The memory's database. On a server, it shares the documents; without one, or a file, they are local.
-        write_point: Called before and after each change on the disk.
+        database: The memory's database. A server also shares the documents; with a file, or None, they are local.
+        write_point: Called before and after each change on the disk, with the name of the step.
         read_only: Refuse all writes.
     """
     storage = settings.storage

@@ -97,7 +97,7 @@ def shared_document(environ: Mapping[str, str]) -> Path | None:
 def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
     """Create the shared log's folder with a settings file, so that all commands work there. Return its settings.
 
-    `storage` are those of the sharing project, used but for the URL. The environment is ignored.
+    `storage` holds the sharing project's storage settings; all except the URL are used. The environment is ignored.
 
     Raises:
         ConfigError: The settings file was changed and is invalid.
@@ -252,7 +252,7 @@ class Wiring:
         compression.close()
         if isinstance(self.counter, CachedCounter) and not self.read_only:
             with suppress(OrchestraMemError):
-                self.counter.keep(stats)  # so that `status` need not load the tokenizer for them
+                self.counter.keep(stats)  # so that `status` need not load the tokenizer to count again
         self.store.close()
         self.database.close()
         self.models.close()
@@ -333,7 +333,7 @@ class Wiring:
             number, key = int(job.subject[1:]), (job.id, job.subject, job.priority)
             if job.subject[0] == "M":
                 return items.improve(number, cancelled=cancelled)
-            if key not in improved:  # if it is, reading was interrupted or failed, and is all that is left to do
+            if key not in improved:  # a known job was improved before; only its reading failed or was interrupted
                 improved[key] = improver.improve(number, insist=job.priority == 0, cancelled=cancelled)
             done = improved[key]
             if reader is not None and (done is None or done.verdict is not TrialVerdict.FAILED):
@@ -388,7 +388,7 @@ class Wiring:
 
 
 def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:
-    """Return a callback that calls the method but holds its object weakly; it does nothing once the object is gone."""
+    """Return a callback that holds the method's object weakly, and does nothing once the object is gone."""
     found = WeakMethod(method)
 
     def call(item: MemoryItem) -> None:

@@ -1,4 +1,4 @@
-"""Categorise orchestrations: a model extracts what was learnt, and rules do if the model gives no usable answer."""
+"""Categorise orchestrations: a model extracts what was learnt, or rules do so if its answer is unusable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _GRACE_S = 5.0
 
 
 class CategorizedBatch(tuple[CategorizedOrchestration, ...]):
-    """The results of a batch, in input order. `successful` and `failed` are the source design's view of them."""
+    """The results of a batch, in input order. `successful` and `failed` select from them, as in the source design."""
 
     __slots__ = ()
 
@@ -185,7 +185,7 @@ class CategorizationService(
     def categorize_waiting(self, limit: int | None = None) -> CategorizedBatch:
         """Categorise the oldest `limit` recorded orchestrations that have no observation yet; all of them by default.
 
-        The event log is the queue, so a killed process loses none, nor a failed model without fallback to rules. At
+        The event log is the queue, so none is lost if the process is killed, or the model fails without fallback. At
         most `categorization.max_batch_size` are processed per `batch_interval_ms`; those without a task are skipped.
 
         Raises:
@@ -206,7 +206,7 @@ class CategorizationService(
 
         Args:
             orchestration_id: Id of its operation, or the id with which it was recorded or categorised.
-            agent: The caller, who only gets the items that it may see.
+            agent: The calling agent; only items that this agent may see are returned.
         """
         return self._observations.of(orchestration_id, agent=agent) if self._observations else []
 

@@ -11,7 +11,7 @@ from orchestra_mem.ports import TokenCounter
 
 @dataclass(slots=True)
 class Talk:
-    """Figures of the model calls for one summary. `asked` counts chunks sent, `first` those accepted at once."""
+    """Figures of the model calls for one summary. `asked` counts chunks sent, `first` chunks accepted without retry."""
 
     asked: int = 0
     first: int = 0
@@ -32,7 +32,7 @@ class Talk:
         return self.rejected >= patience and not self.lines
 
     def verdict(self, *, used: bool) -> TrialVerdict:
-        """Return the outcome; `used` tells whether the summary uses text by the model."""
+        """Return the outcome; `used`: Whether the summary contains text by the model."""
         if self.failed:
             return TrialVerdict.FAILED
         if used:
@@ -44,8 +44,8 @@ class Talk:
 class Compressed:
     """A compressed text with the figures for the loss ledger.
 
-    `verdict` is the outcome of the model's attempt, `fault` its last fault. `put_back` lists the must-keeps that the
-    text lacked and that were added verbatim, `dropped` the identifiers that the text no longer contains.
+    `verdict` is the outcome of the model's attempt, `fault` its last fault. `put_back` lists the must-keeps that were
+    missing and were added verbatim, `dropped` the identifiers of the source that the text does not contain.
     """
 
     text: str

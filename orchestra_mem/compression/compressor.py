@@ -1,6 +1,6 @@
 """MemoryCompressor: shorten texts by extraction, and improve the extract with a language model if there is one.
 
-The source is read in chunks, those that the extract covers least first. The model copies sentences from each chunk.
+The source is read in chunks, beginning with the least covered by the extract. The model copies sentences from each.
 Each line is checked; an answer without a valid line is retried once, with the fault named. Valid lines that add
 something are inserted into the extract up to the target size, and the result is checked again. No line of the extract
 is lost, and must-keeps are kept verbatim.
@@ -37,14 +37,14 @@ VERBATIM = "verbatim"
 _CHUNK_TOKENS = 500
 # Minimum number of free tokens in a summary for asking the model: with fewer, no line fits.
 _LEAST_ROOM = 16
-# Stop reading once the lines have this many times the free tokens: some of them add nothing new.
+# Stop reading once the lines have this many times the free tokens; more than fit, as some lines add nothing new.
 _ENOUGH = 1.5
 # Stop reading after this many rejected chunks if no line was accepted.
 _PATIENCE = 3
-# Maximum number of chunks read of an entire session: its segments have their own summaries.
+# Maximum number of chunks to read from an entire session, whose segments have their own summaries.
 _SESSION_CHUNKS = 6
 # The model is used for a kind of content if over half of its last `_LOOK_BACK` trials succeeded, or if there were
-# fewer than `_FEWEST`. Otherwise it is used for one in `_TRIED_AGAIN` summaries, to see whether it has improved.
+# fewer than `_FEWEST` trials. Otherwise, it is used for one in `_TRIED_AGAIN` summaries, as it may have improved.
 _LOOK_BACK = 12
 _FEWEST = 6
 _TRIED_AGAIN = 8
@@ -169,11 +169,11 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
         insist: bool = False,
         cancelled: Callable[[], bool] = never,
     ) -> tuple[dict[str, list[str]], Talk, TrialVerdict]:
-        """Find results of a session that a text lacks: checked lines by `SESSION_KEYS`, the call figures, the outcome.
+        """Find results of a session that `heard` lacks. Return checked lines by `SESSION_KEYS`, figures and outcome.
 
         Args:
             material: The session.
-            heard: The text.
+            heard: The text to complete; results that it contains are left out.
             room_tokens: Upper limit for all lines together.
             subject, insist, cancelled: See `improve`, which raises the same errors.
         """
@@ -279,7 +279,7 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
         return talk, verdict
 
     def _worth_trying(self, content: str) -> bool:
-        """Check whether the model has lately succeeded with a kind of content, or is due to be tried with it again."""
+        """Check whether the model has lately succeeded with a kind of content, or is due for another trial with it."""
         if self._trials is None or self._reader is None:
             return True
         recent = self._trials.trials(model=self._reader.model.name, content=content, limit=_LOOK_BACK * _TRIED_AGAIN)
@@ -290,7 +290,7 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
         return len(newest) == _TRIED_AGAIN - 1 and all(trial.verdict is TrialVerdict.SKIPPED for trial in newest)
 
     def _says_something(self, trial: Trial) -> bool:
-        """Check whether a trial is evidence: a timeout is, an unavailable model or a skipped trial is not."""
+        """Check whether a trial is evidence. Timeouts are; skipped trials and an unavailable model are not."""
         if trial.verdict is TrialVerdict.FAILED:
             return trial.seconds >= self._timeout_s
         return trial.verdict is not TrialVerdict.SKIPPED
@@ -344,7 +344,7 @@ def content_of(operations: Sequence[Operation]) -> str:
 
 
 def _added(there: Json, lines: Sequence[str]) -> Json:
-    """Return a list with those lines appended that none of its entries contains and that contain none."""
+    """Append lines to a list, except lines that contain an entry of the list or are contained in one."""
     known = [squeeze(str(each)) for each in there] if isinstance(there, list) else []
     return [*known, *(line for line in lines if not any(line in each or each in line for each in known))]
 

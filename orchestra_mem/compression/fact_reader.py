@@ -81,7 +81,7 @@ class FactReader:
     def read(self, number: int, *, cancelled: Callable[[], bool]) -> int:
         """Read the operations that a summary covers, except those read before; return the number of facts added.
 
-        The facts found before an error are stored; the other operations are read if this is called again.
+        The facts found before an error are stored; the next call reads the other operations.
 
         Raises:
             InterruptedGenerationError: `cancelled` returned True.
@@ -99,7 +99,7 @@ class FactReader:
         return added
 
     def _waiting(self, summary: Summary) -> Iterable[Operation]:
-        """Yield the unread operations that a summary covers directly; of a session, those no other summary covers."""
+        """Yield the unread operations that a summary covers, except operations that are covered by a lower summary."""
         if summary.children or summary.document:
             return
         covered: set[int] = set()
@@ -160,7 +160,7 @@ def read_quotes(answer: str) -> list[Quote]:
 
 
 def _together(operations: Iterable[Operation]) -> Iterator[tuple[list[Operation], str]]:
-    """Group consecutive operations, as most are short, up to the size of a prompt; yield each group with its prose."""
+    """Group consecutive operations up to the size of a prompt, as most are short; yield each group and its prose."""
     # Lazy import: it loads NumPy, and importing the package must stay fast.
     from orchestra_mem.core.facts.extraction import speech_of
 

@@ -1,4 +1,4 @@
-"""Background work: improve summaries one at a time, and yield the model to everyone else who needs it.
+"""Background work: improve summaries one at a time, and yield the model to foreground calls and other processes.
 
 Jobs are stored in the database, and a lease lets one process at a time run them; another can take over. An interrupted
 job is put back in the queue. A failed job is retried with a growing delay, and given up after some attempts.
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 # Duration of a lease in seconds, after which another process takes over from a killed one. Renewed after a third of it.
 _LEASE_S = 60.0
 _LOOK_EVERY_S = 5.0
-# Delay before the first job, so that a short command starts none. A new job ends the delay.
+# Delay before the first job, so that a short command starts no job. A new job ends the delay.
 _FIRST_LOOK_S = 2.0
 _BUSY_WAIT_S = 0.5
 # Interval for asking the database whether another process needs the model: a query per token would be too many.
@@ -92,7 +92,7 @@ class BackgroundWork:
 
     @contextmanager
     def foreground(self) -> Iterator[None]:
-        """Keep background jobs off the model. A running job is interrupted within a token and put back in the queue."""
+        """Keep background jobs off the model. A running job stops at the next token and is put back in the queue."""
         with self._users_changed:
             self._users += 1
         try:
@@ -105,7 +105,7 @@ class BackgroundWork:
             self._tell_others()
 
     def _tell_others(self) -> None:
-        """Tell the process that runs the jobs, if it is another one, whether this process needs the model."""
+        """Inform another process that runs the jobs whether this process needs the model."""
         with self._telling, suppress(OrchestraMemError):  # a storage error must not block the foreground
             wanted, now = self._users > 0, self._clock()
             told = self._told_until is not None and self._told_until > now + _LONGEST_FOREGROUND / 2
@@ -138,7 +138,7 @@ class BackgroundWork:
                 pause_s = self.step()
             except ClosedError:
                 return
-            except Exception as error:  # such as a storage error: the next look may succeed
+            except Exception as error:  # such as a storage error: the next attempt may succeed
                 unforeseen = not isinstance(error, OrchestraMemError)
                 logger.warning("background work pauses: %s", error, exc_info=unforeseen)
                 pause_s = _FIRST_PAUSE_S
@@ -149,7 +149,7 @@ class BackgroundWork:
                 self._wake.clear()
 
     def _try_again(self) -> bool:
-        """Requeue failed jobs, as the model may be available now, except jobs that may have crashed a process."""
+        """Requeue failed jobs, as the model may work now; jobs that may have crashed a process stay failed."""
         now = self._clock()
         given_up = [job for job in self._queue.jobs() if job.state is JobState.FAILED and job.error != STALLED]
         if given_up and self._queue.lead(self._owner, now=now, until=now + timedelta(seconds=_LEASE_S)):
@@ -162,7 +162,7 @@ class BackgroundWork:
         with self._users_changed:
             is_free = self._users_changed.wait_for(lambda: not self._users, _BUSY_WAIT_S)
         if not is_free:
-            self._tell_others()  # a process that has just taken over the jobs does not know yet
+            self._tell_others()  # another process may have just taken over the jobs
             return 0.0
         now = self._clock()
         until = now + timedelta(seconds=_LEASE_S)
@@ -203,7 +203,7 @@ class BackgroundWork:
     def _failed(self, job: Job, fault: str) -> float:
         """Schedule the next attempt of a job or give it up. Return the delay before the next step, in seconds."""
         last = job.attempts + 1 >= self._max_attempts
-        # All jobs pause: what makes the model fail here most likely affects the other jobs as well.
+        # All jobs pause, as the cause of the model's failure most likely affects the other jobs as well.
         pause_s: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**job.attempts) * random.uniform(0.8, 1.2)
         self._queue.fail(job, fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
         logger.warning("%s is tried again later: %s", job.subject, fault)
@@ -214,7 +214,7 @@ class BackgroundWork:
         if self._closing.is_set() or self._users:
             return True
         now = self._clock()
-        with suppress(StorageError):  # then no other process can take the job either
+        with suppress(StorageError):  # if the storage fails, no other process can take the job either
             if time.monotonic() - self._renewed > _LEASE_S / 3:
                 self._renewed = time.monotonic()
                 until = now + timedelta(seconds=_LEASE_S)

@@ -1,4 +1,4 @@
-"""Prompt a model to copy notable lines from a text, check them, and retry once if none is valid."""
+"""Prompt a model to copy notable lines from a text, check the lines, and retry once if none is valid."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ModelReader:
         return self._patient.fits(asked, answer_tokens=answer_tokens, counter=self._counter)
 
     def _answer_tokens(self, lists: int) -> int:
-        """Return the tokens for an answer with some lists; in a small window, most of them are left to the prompt."""
+        """Return the token limit for an answer with `lists` lists; a small window is left mostly to the prompt."""
         return min(ANSWER_TOKENS * lists, max(ANSWER_TOKENS, self.model.context_tokens // 4))
 
     def _halves(self, chunk: Chunk, talk: Talk) -> Sequence[Chunk]:
@@ -97,7 +97,7 @@ class ModelReader:
         talk: Talk,
         cancelled: Callable[[], bool],
     ) -> dict[str, list[str]]:
-        """Return the valid lines of a prompt's answer, from the cache if possible; retry once if none is valid."""
+        """Return the valid lines of the answer to a prompt, from the cache if possible; retry once if none is valid."""
         with self._lock:
             known = self._read.get(asked)
         if known is not None:

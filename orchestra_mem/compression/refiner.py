@@ -1,4 +1,4 @@
-"""Improve summaries with a model: those in the ledger, as drafts until the next epoch, and those of catalog items.
+"""Improve summaries with a model: of the ledger (drafts until the next epoch), and of catalog items.
 
 An item's summary consists of its own sentences, verbatim and in order, and must pass the same check as other summaries.
 """
@@ -30,7 +30,7 @@ from orchestra_mem.types import EXTRACTIVE, MustKeepKind, MustKeepStatus, Operat
 def marked_summary(
     material: Material, base: Draft, lines: Sequence[Passage], counter: TokenCounter, max_words: int
 ) -> Draft | None:
-    """Make a summary of must-keeps, then lines that a model chose, then sentences of the extract, as many as fit.
+    """Combine must-keeps, lines that a model chose, and sentences of the extract, in this priority, up to a size.
 
     Args:
         material: The item's text and its must-keeps. The check requires all of them, unless they exceed `max_words`.
@@ -40,7 +40,7 @@ def marked_summary(
         max_words: Upper limit for the summary.
 
     Returns:
-        None if no line fits that the extract lacks, or if the check rejects the summary.
+        The summary; None if it would have no line that the extract lacks, or if the check rejects it.
     """
     whole, extract = squeeze(material.source_text), squeeze(base.text)
     marked = [squeeze(line.text) for line in lines]
@@ -70,7 +70,7 @@ class ItemSummarizer:
     max_words: int
 
     def may_better(self, item: MemoryItem) -> bool:
-        """Check whether a live item has an extractive summary (not a given or improved one) shorter than the item."""
+        """Check whether an item is live and has an extractive summary (not given, not improved) that shortens it."""
         is_extract = item.summary_method == EXTRACTIVE and item.summary_tokens < item.tokens
         return is_extract and item.status is ItemStatus.LIVE
 
@@ -211,7 +211,7 @@ class SummaryRefiner:
         return Material.of_operations(sources, facts), target, content_of(operations)
 
     def _session(self, summary: Summary, base: Draft, *, insist: bool, cancelled: Callable[[], bool]) -> Compressed:
-        """Add results that the model finds, and that the extract lacks, to the summary of an entire session."""
+        """Add results that the extract lacks, if the model finds any, to the summary of an entire session."""
         material = self._session_material(summary)
         found, talk, verdict = self.compressor.session_notes(
             material,

@@ -1,4 +1,4 @@
-"""Improvement of a memory's summaries by a model: what is queued when, the outcomes, and current problems."""
+"""Improvement of a memory's summaries by a model: when to enqueue jobs, outcomes, and current problems."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _BAD = (TrialVerdict.REJECTED, TrialVerdict.FAILED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummaryHistory:
-    """A summary with the latest trial of a model at it, its waiting draft, and its job; None for those it lacks."""
+    """A summary with the latest attempt of a model, the waiting draft, and the job, each None if there is none."""
 
     summary: Summary
     trial: Trial | None
@@ -114,7 +114,7 @@ class Compression:
         return self.queue.jobs() != waiting
 
     def _offer_standing(self) -> None:
-        """Enqueue extracts that this model has not tried: the live session's, the newest of level 0 and of items."""
+        """Enqueue extracts that this model has not tried: of the live session, and the newest of level 0 and items."""
         live, model = self.log.live_session(), self.model
         if model is None:
             return

@@ -55,7 +55,7 @@ class ModelWithTimeout:
         return self._lost is not None and self._lost.is_alive()
 
     def fits(self, messages: Sequence[Message], *, answer_tokens: int, counter: TokenCounter) -> bool:
-        """Check whether a prompt and its answer fit into the window. The model counts only if the counter is in doubt.
+        """Check whether a prompt and its answer fit into the window. The model counts only if an estimate may not fit.
 
         Raises:
             ModelError: The counter fails, or the model fails to report its window or to count the prompt.

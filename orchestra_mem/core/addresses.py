@@ -16,7 +16,7 @@ def mask_credentials(address: str) -> str:
 
 
 def clipped(text: str) -> str:
-    """Quote a text; of a long text only its beginning, with the number of omitted characters."""
+    """Quote a text; a long text is shortened to its beginning and the number of omitted characters."""
     more = len(text) - _SHOWN_CHARS
     return f"{text[:_SHOWN_CHARS]!r} and {more} more characters" if more > 0 else repr(text)
 
@@ -39,7 +39,7 @@ def database_address(text: str) -> str:
     """Return `text` if it is empty or the URL of a PostgreSQL database.
 
     Raises:
-        ValueError: It is neither. The message does not quote it, as it may hold a password.
+        ValueError: `text` is neither. The message does not quote it, because it may hold a password.
     """
     if text and not text.startswith(("postgresql://", "postgres://")):
         raise ValueError("must begin with postgresql://")
@@ -52,7 +52,7 @@ def checked_schema(name: str) -> str:
     """Return `name` if it is a valid database schema name that needs no quotes.
 
     Raises:
-        ValueError: It is not.
+        ValueError: The name is invalid.
     """
     if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", name):
         raise ValueError("must be small letters, digits and _, 1 to 63 of them")

@@ -1,4 +1,4 @@
-"""Types for importing a history. Reading one is the job of `adapters.importers`, recording it of `memory.importing`."""
+"""Types for importing a history, which `adapters.importers` reads and `memory.importing` records."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class HistoryOperation:
     """An operation found in a history, with the arguments of `record_operation`.
 
     `place` is its location for people, as in `log.jsonl:12`. `position` is its end within the history, in the unit of
-    `History.total`. `version` is a digest of a source that may change, such as a note: the operation is recorded again,
-    as a new version, whenever the digest differs. Then `idempotency_key` names the source, and `data` is an object.
+    `History.total`. `version` is a digest of a source that may change, such as a note; whenever it differs, a new
+    version of the operation is recorded. With a `version`, `idempotency_key` names the source and `data` is an object.
     """
 
     type: str

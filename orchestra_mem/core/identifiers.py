@@ -121,9 +121,9 @@ def _find(text: str, known: Collection[str]) -> tuple[str, ...]:
 def missing_identifiers(of: str, in_: str) -> tuple[str, ...]:
     """Return the identifiers of the text `of` that the text `in_` lacks, in order of first appearance.
 
-    For a summary and its source these are the invented identifiers; for a source and its summary, the dropped ones.
+    If `of` is a summary and `in_` its source, these are the invented identifiers; the other way round, the lost ones.
     White space, the style of quotes, thousands separators and the space before a unit are ignored. `#134` does not
-    count as `#13`. A text made of passages of `in_`, cut at white space and one on each line, lacks none.
+    count as `#13`. A text lacks none if each of its lines is a passage of `in_` that was cut out at white space.
     """
     there = _Haystack(in_)
     # A line that `in_` contains verbatim, cut at white space, lacks nothing.
@@ -262,7 +262,7 @@ def _canonical(text: str) -> str:
 
 
 class _Haystack:
-    """A text in which identifiers are looked up. Data that most look-ups do without are computed on first use."""
+    """A text in which identifiers are looked up. Data that few look-ups need are computed on first use."""
 
     def __init__(self, text: str) -> None:
         self._raw = text
@@ -293,7 +293,7 @@ class _Haystack:
         words = [(m.group(), m.start()) for m in _WORD.finditer(wanted)]
         if not words:
             return wanted in self._text
-        # Every word of a bounded occurrence is a whole word of the text: only the places of the rarest need checking.
+        # Every word of a bounded occurrence is a whole word of the text, so the places of the rarest word suffice.
         word, offset = min(words, key=lambda pair: len(self._places.get(pair[0], ())))
         starts = (at - offset for at in self._places.get(word, ()) if at >= offset)
         return any(

@@ -1,6 +1,6 @@
 """Prompts for the language model, short enough for small models, and the JSON schemas of the answers.
 
-Recorded text is data: marks that it cannot close enclose it, and the prompt says not to follow its instructions.
+Recorded text is data: it is enclosed in marks that it cannot close, and prompts forbid following its instructions.
 Tried with Qwen2.5-Coder 0.5B and 1.5B and SmolLM2 135M. Small models mix up sentences when they get several records at
 once or are asked to shorten, so a prompt has one record, and the answer consists of sentences copied from it.
 """

@@ -1,6 +1,6 @@
 """Split text into sentences, words and stems. Scoring and interpreting them is left to the callers.
 
-Everything takes time linear in the text, for any text: no pattern in this module can start twice inside one run of
+Every function takes time linear in the length of any text, because no pattern can start twice inside one run of
 characters that it consumes.
 """
 
@@ -16,7 +16,7 @@ from itertools import chain
 import snowballstemmer
 
 MAX_SENTENCE_CHARS = 500
-"""Longest piece that `split_sentences` returns, in characters; a longer sentence is cut at the best point before."""
+"""Longest piece that `split_sentences` returns, in characters; longer sentences are cut at the best earlier point."""
 
 _MAX_LIST_NUMBER_CHARS = 8
 _MIN_WRAPPED_CHARS = 40  # a shorter line without a full stop was ended on purpose, not wrapped by an editor
@@ -56,7 +56,7 @@ _END = re.compile(
     rf"|[{_EMOJI}]+"
 )
 # `_END` for ASCII text, where a sentence ends only before white space. The leading set lets the engine skip to
-# candidates; the lookbehind keeps it from starting again inside a run of stops.
+# candidates; the lookbehind keeps a match from starting inside a run of stops.
 _ASCII_END = re.compile(r"[.!?](?<![.!?][.!?])[.!?]*+[\"')\]*_`~]*+(?=\s)")
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
 _CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
@@ -73,7 +73,7 @@ _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"
 _LONG_WORD_CHARS = 80  # anything longer is data, not a word: it is neither split nor cached nor stemmed
 
-# They never end a sentence; weak ones do unless a lower-case letter follows, numbered ones unless a digit follows.
+# Abbreviations never end a sentence; weak ones do unless a lower-case letter follows, numbered ones unless a digit.
 _ABBREVIATIONS = _set_of(
     "dr mr mrs ms prof rev hon gen sen rep capt lt col sgt st mt vs e.g eg i.e ie cf al viz approx ca"
 )
@@ -242,7 +242,7 @@ def plain_word(piece: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def piece_stems(piece: str) -> tuple[str, ...]:
-    """List the stems of a piece without white space. Cached, as words never extend beyond one and most pieces recur."""
+    """List the stems of a piece without white space. Cached, as no word spans two pieces and most pieces recur."""
     word = plain_word(piece)
     if word:
         word = word.lower()

@@ -1,7 +1,7 @@
 """Back up a memory while programs use it, restore a backup, and move a database to a server or back to a file.
 
-A backup is a folder whose `.obra` opens like any other memory, but read-only. It holds the database as a SQLite file,
-also if a server keeps it, the documents of the same moment, and `backup.json` with the digests of all files.
+A backup is a folder whose `.obra` opens like any other memory, but read-only. It holds the database as a SQLite file
+(even of a memory on a server), the documents of the same moment, and `backup.json` with the digests of all files.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
-# Not copied: derived data, the HTTP server's token, files of running programs, and the database, copied by rows.
+# Not copied: derived data, the HTTP server's token, files of running programs, and the database file (rows are copied).
 _LEFT_OUT = ("index/", "server/", "obra.lock", "working_copy", BACKUP_MARK, _DATABASE)
 _SECRETS = ("storage.url", "llm.api_key", "search.api_key")
 
@@ -60,8 +60,8 @@ class Backup:
 def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Callable[[str, int], None]) -> Backup:
     """Copy a memory into a new folder. Programs can record meanwhile, but wait briefly before writing a document.
 
-    If it is interrupted, there is no `target`. `on_table` is called with each table's name and number of rows. If this
-    user may only read the memory, it is copied without its lock, so that a document may be written meanwhile.
+    An interrupted backup leaves no `target`. `on_table` is called with each table's name and number of rows. If the
+    memory is read-only for this user, it is copied without its lock, so a document may change meanwhile.
 
     Raises:
         StorageError: `target` exists or cannot be made, the memory is itself a backup, or a file cannot be read.
@@ -110,7 +110,7 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
     """Copy the memory of a backup into a project's folder; with `replace`, move an existing memory aside first.
 
     Returns:
-        The backup, and the new path of the memory that was there, None if there was none.
+        The backup, and the path to which the existing memory was moved; None if there was no memory.
 
     Raises:
         StorageError: The folder is no backup or damaged, the settings lead to a server or to other folders, or the
@@ -177,7 +177,7 @@ def _is_within(path: Path, folder: Path) -> bool:
 
 @contextmanager
 def _unfinished(target: Path, aside: Path | None = None) -> Iterator[Path]:
-    """Yield a temporary folder that, once flushed, becomes `target`; an old one goes `aside`. A failure removes it."""
+    """Yield a temporary folder, removed on failure; flush it, move an old target `aside`, rename it to `target`."""
     folder = target.with_name(f"{target.name}.unfinished-{os.getpid()}")
     with telling("writing", target):
         folder.mkdir()
@@ -200,10 +200,10 @@ def _unfinished(target: Path, aside: Path | None = None) -> Iterator[Path]:
 
 
 def _files(place: Place) -> Iterator[tuple[str, Path]]:
-    """Yield the files to back up with their paths in the backup's `.obra`, documents in other folders included."""
+    """Yield (path in the backup's `.obra`, file) for each file to back up, including documents in other folders."""
 
     def refuse(error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):  # else removed meanwhile
+        if not isinstance(error, FileNotFoundError):  # a folder removed meanwhile is skipped
             raise storage_error(error, "reading", Path(error.filename))
 
     for folder, _, names in os.walk(place.home, onerror=refuse):
@@ -222,7 +222,7 @@ def _elsewhere(place: Place) -> Mapping[str, Path]:
 
 
 def _copy_changed(place: Place, home: Path, copied: dict[str, object]) -> None:
-    """Copy files changed since their last copy, and remove copies of removed files; `copied` maps files to states."""
+    """Copy files changed since their last copy; remove copies of removed files. `copied` maps file names to states."""
     found = dict(_files(place))
     for name, path in found.items():
         with telling("copying", path), suppress(FileNotFoundError):  # removed meanwhile
@@ -275,7 +275,7 @@ def _make_self_contained(config: Path, place: Place) -> list[str]:
 
 
 def _is_in_use(database: Path) -> bool:
-    """Check whether a program has a database open: only a sole connection can end the write-ahead log."""
+    """Check whether a program has a database open, by ending the write-ahead log: only a sole connection can do so."""
     try:
         address = f"{database.absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(address, uri=True, timeout=0)) as connection:
@@ -292,15 +292,15 @@ def move_database(
     project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None],
     write_point: WritePoint | None = None,
 ) -> Copied:  # fmt: skip
-    """Copy the database of `settings` to the one of `target` and verify it; documents stay where they are.
+    """Copy the database of `settings` to the database of `target`, and verify the copy; documents are not moved.
 
-    Nothing can be written meanwhile. Afterwards the memory must be opened with `target`: using the old database, which
-    keeps its rows, fails with the new place. After an interruption the target is unchanged or complete, and the move
-    can be repeated. Rows left in the target when this memory was moved away from there are replaced. `on_table` is
-    called with each table and its number of rows, `write_point` at each commit to the target.
+    Nothing can be written meanwhile. Afterwards the memory must be opened with `target`: the old database keeps its
+    rows, but opening it fails with a message that names the new place. After an interruption the target is unchanged or
+    complete, and the move can be repeated. Rows left in the target by an earlier move from there are replaced.
+    `on_table` is called with each table and its number of rows, `write_point` at each commit to the target.
 
     Raises:
-        StorageError: A database cannot be used, the memory has been moved away already, or the target has another one.
+        StorageError: A database cannot be used, the memory was already moved away, or the target has another memory.
     """
     place = Place.of(project, settings)
     with (
@@ -323,7 +323,7 @@ def move_database(
 
 
 def reactivate(project: Path, settings: Settings) -> bool:
-    """Make the old database of a moved memory usable again, in addition to the new one; False if it was not moved."""
+    """Make the old database of a moved memory usable again, as well as the new; False if the memory was not moved."""
     place = Place.of(project, settings)
     path = database_file(place.home, settings)
     if path is not None and not path.exists():
@@ -338,7 +338,7 @@ def reactivate(project: Path, settings: Settings) -> bool:
 
 
 def _words(home: Path, old: Settings, new: Settings) -> str:
-    """Return the message for programs that open the old database: where the memory is now, and what to do."""
+    """Return the message for programs that open the old database: the memory's new place, and how to proceed."""
     here, there = (_place(home, each) for each in (old, new))
     todo = "set storage.url and storage.schema_name to that" if new.storage.url else "only that folder can use it"
     back = "URL`, with the URL in storage.url" if old.storage.url else f"{TO_FILE}`"

@@ -1,8 +1,8 @@
 """Find faults in documents and the search index, find secrets anywhere, and remove secrets.
 
-The memory is not opened, so that faults are found even if nothing else works, and a missing document is reported before
-opening would create it again. Only `redact_memory` changes anything: at the caller's request it rewrites recorded
-operations, which are otherwise immutable, and documents, including people's lines; the audit trail records it.
+The memory is not opened, so that faults are found even if nothing else works, and a missing document is reported, not
+created again. Only `redact_memory` changes anything: at the caller's request it rewrites recorded operations, which are
+otherwise immutable, and documents, including people's lines; the audit trail records the rewriting.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def check_index(project: Path) -> list[DocumentFault]:
 
 
 def check_document(path: Path, project: Path, settings: Settings) -> list[DocumentFault]:
-    """Find the faults of one document: first those of the file, then those of its text, line by line."""
+    """Find the faults of one document: first faults of the file, then faults in its text, line by line."""
     place = Place.of(project, settings)
     if not os.path.lexists(path):
         again = "the next command that opens the memory writes it anew; `orchestra-mem history` lists its earlier texts"
@@ -72,7 +72,7 @@ def check_document(path: Path, project: Path, settings: Settings) -> list[Docume
 
 
 def _secrets(path: Path, reader: DocumentReader, settings: Settings) -> Iterator[DocumentFault]:
-    """Find probable secrets, which can only be in people's lines: the program redacts what it writes."""
+    """Find probable secrets, which can only be in people's lines: the program redacts its own lines."""
     with suppress(StorageError):
         for line, kind in Redactor(key=b"", **dict(settings.redaction)).places(reader.read(path) or ""):
             problem = f"holds what looks like a secret ({kind})"
@@ -122,7 +122,7 @@ def index_words(report: IndexReport, last_operation: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretPlace:
-    """A place with secrets, a line of a file or a column of a database row, and their number by kind."""
+    """A line of a file or a column of a database row that contains secrets, and their number by kind."""
 
     place: str
     kinds: Mapping[str, int]
@@ -161,7 +161,7 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
         store.lock(),
     ):
         redactor = _redactor(database, settings)
-        # The index first, because after a kill half-way nothing else would remove the secrets from it.
+        # The index goes first: after a kill half-way nothing else would remove the secrets from the index.
         shutil.rmtree(place.home / "index", ignore_errors=True)
         documents = _documents(place, is_shared=bool(settings.storage.url))
         files = [path for path in documents if redactor.places(_read(path))]
@@ -177,7 +177,7 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
         for path in files:
             text = store.read(path) or ""
             store.replace(path, redactor.text(text), expected=text, name="redact")
-        # Again, because a program that runs may have indexed a text before it was rewritten.
+        # Delete the index again: a running program may have indexed a text before it was rewritten.
         shutil.rmtree(place.home / "index", ignore_errors=True)
     return RedactionResult(texts=texts, files=len(files))
 
@@ -187,7 +187,7 @@ def _redactor(database: SqlDatabase, settings: Settings) -> Redactor:
 
 
 def _documents(place: Place, *, is_shared: bool) -> list[Path]:
-    """Return the documents of a memory; with a server, all Markdown files of its folders are shared."""
+    """Return the documents of a memory; if a server shares them, all Markdown files in the memory's folders."""
     paths = {path for kind in _texts(place).values() for path in kind}
     if is_shared:
         paths |= {*place.memory.rglob("*.md"), *place.sessions.rglob("*.md")}

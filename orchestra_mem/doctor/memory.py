@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.llama import LlamaModel
     from orchestra_mem.adapters.openai_http import OpenAiModel
 
-# Free space on the disk below which hardly anything can be recorded, and below which the user is warned.
+# Free disk space: below the first limit hardly anything can be recorded, below the second the user is warned.
 _NO_ROOM_BYTES = 20_000_000
 _LITTLE_ROOM_BYTES = 500_000_000
 _LOCK_WAIT_S = 2.0
@@ -98,7 +98,7 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
     is_read_only = why_read_only(project / HOME) is not None
     tell("lock")
     findings.append(_lock(project / HOME / "obra.lock", is_read_only=is_read_only))
-    if settings is None:  # it may name a server
+    if settings is None:  # the settings may name a database server
         return [*findings, note("database", "not checked: the configuration must be in order first")]
     tell("database")
     findings.append(database := _database(project, settings, is_read_only=is_read_only))
@@ -111,7 +111,7 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
     if not problems:
         findings.append(sound("documents", "all in order"))
     tell("search")
-    # The index is inspected before the memory is opened as well, because a search would rebuild a damaged one.
+    # The index is also inspected before the memory is opened, because a search would rebuild a damaged index.
     findings += _memory(project, inspect_index(project, thorough=True))
     tell("model")
     findings += check_model(project, settings)
@@ -254,7 +254,7 @@ def _counter(window: dict[str, Any]) -> Finding:
 
 
 def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
-    """Check the configured model with a short prompt: report its window, and its speed at reading and writing."""
+    """Check the configured model with a short prompt: report its window, and its speed for prompts and answers."""
     try:
         models = open_models(project, settings)
     except (TokenizerError, ModelError) as error:
@@ -274,9 +274,9 @@ def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
 
 
 def why_unusable(model: LanguageModel) -> str:
-    """Return why a model is unusable, and what happens meanwhile; empty if it seems usable.
+    """Return why a model is unusable, and how the memory works until then; "" if the model seems usable.
 
-    Nothing is generated: only the vocabulary of a model file is loaded, and a server is only asked for its window.
+    Nothing is generated: only the vocabulary of a model file is loaded, and a server only reports its window.
     """
     try:
         _ = model.context_tokens

@@ -60,14 +60,14 @@ for _name in ("commands_record", "demo", "commands_ask", "commands_work", "comma
 def main() -> None:
     """Run the command line and exit the process with its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # Replace characters that the output encoding lacks; the default handler `strict` raises. Other handlers are
-        # set on purpose: in the C locale, `surrogateescape` writes undecodable input bytes back unchanged.
+        # Replace characters that the output encoding lacks; the default error handler, `strict`, would raise. Other
+        # handlers are set on purpose: in the C locale, `surrogateescape` writes undecodable input bytes back unchanged.
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
     try:
         app(prog_name="orchestra-mem")
     except KeyboardInterrupt:
-        # Raised before the error handling of a command began, or while it ran.
+        # Ctrl-C before the error handling of a command began, or during it.
         sys.exit(INTERRUPTED)
     except OSError as error:
         # The help could not be written, for example to a full disk; commands handle errors of their own output.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 else:
 
     def _on_first_use(name: str) -> object:
-        """Load a module at its first use: it imports rich, which neither the help nor `--json` needs."""
+        """Import a module lazily, because it imports rich, which neither the help nor `--json` needs."""
         spec = find_spec(f"orchestra_mem.faces.{name}")
         spec.loader = LazyLoader(spec.loader)
         module = sys.modules[spec.name] = module_from_spec(spec)
@@ -113,7 +113,7 @@ DebugOption = Annotated[bool, option("--debug", "Log to stderr, and show where a
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """Result of a command: `value` for `--json`, and for people `view`, a text or a function that renders it.
+    """Result of a command: with `--json`, `value` is printed, else `view`, a text or a function that renders one.
 
     `notes` go to stderr, one a line. `exit_code` applies only if `failed` is set.
     """
@@ -131,8 +131,8 @@ def command(
 ) -> Callable[[_Function], _Function]:  # fmt: skip
     """Make a function a command with the options `--project`, `--json` and `--debug`.
 
-    A parameter `memory` receives the project's memory, open until the function returns, and `run` the `Invocation`.
-    All other parameters become arguments and options. Expected errors become a message and an exit code.
+    The function's parameter `memory` receives the project's memory, open until the function returns; `run` receives the
+    `Invocation`. Other parameters become arguments and options. Expected errors become a message and an exit code.
 
     Args:
         panel: Heading of the help under which the command is listed.
@@ -140,7 +140,7 @@ def command(
         name: Name of the command, by default the function's name.
         creates: Create the memory if there is none.
         json_lines: `--json` prints one JSON object per event; the command prints them itself.
-        bare: Run the function for the group without a subcommand; its `--project` also applies to subcommands.
+        bare: Run the function if the group is called without a subcommand; `--project` of the group applies to both.
     """
     added: Any = of.callback(invoke_without_command=True) if bare else of.command(name, rich_help_panel=panel)
 
@@ -196,7 +196,7 @@ class _AnswerLostError(OSError):
 
 @contextmanager
 def _answering() -> Iterator[None]:
-    """Turn an `OSError` of writing the output into `_AnswerLostError`, but keep `BrokenPipeError`."""
+    """Turn an `OSError` raised while writing output into `_AnswerLostError`, except for `BrokenPipeError`."""
     try:
         yield
     except BrokenPipeError:
@@ -215,7 +215,7 @@ class Invocation:
 
     @cached_property
     def project(self) -> Path:
-        """The project's folder: `--project`, else the nearest upwards with a memory, else the working directory."""
+        """The project's folder: `--project`, else the nearest folder upwards with a memory, else the current folder."""
         if self.given is None:
             try:
                 here = Path.cwd()
@@ -232,7 +232,7 @@ class Invocation:
         return build.load_settings(self.project, os.environ)
 
     def open(self, *, create: bool = False) -> OrchestratorContextManager:
-        """Open the memory; create a missing one only with `create`."""
+        """Open the memory. If it does not exist, create it if `create` is set, else raise `StorageError`."""
         home = self.project / build.HOME
         new = not home.is_dir()
         if not create or os.path.lexists(home):
@@ -275,7 +275,7 @@ class Invocation:
                 continue
             from rich.text import Text
 
-            # `print` ignores the wrapping that is set on the text itself, so it is passed on.
+            # `Console.print` ignores the wrapping options of a `Text`, so they are passed as arguments.
             folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
             self.out.print(each, **folds)
         sys.stdout.flush()
@@ -352,7 +352,7 @@ def _errors_as_messages(run: Invocation) -> Iterator[None]:
         raise typer.Exit(STORAGE) from error
     except (OrchestraMemError, OSError) as error:
         if run.debug and isinstance(error, OSError):
-            raise StorageError(str(error)) from error  # `main` takes other errors for a failure to write the help
+            raise StorageError(str(error)) from error  # `main` reports an OSError as a failure to print the help
         if run.debug:
             raise
         code = STORAGE if isinstance(error, StorageError | OSError) else FAILED
@@ -365,7 +365,7 @@ def _errors_as_messages(run: Invocation) -> Iterator[None]:
 
 
 def give_up_output(words: str = "") -> None:
-    """Print why no more output is possible, and send what Python still flushes at exit to the null device."""
+    """Print `words`, if any, on stderr, and redirect stdout to the null device, so that its flush at exit works."""
     if words:
         typer.echo(words, err=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -380,7 +380,7 @@ def _logging_to_stderr(debug: bool) -> Iterator[None]:
     handler.setFormatter(logging.Formatter(f"{'%(levelname)s %(name)s' if debug else 'orchestra-mem'}: %(message)s"))
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if debug else logging.WARNING)
-    # Threshold warnings of the window are for long-running programs: a command refreshes, and `status` shows them.
+    # Hide the window's threshold warnings, meant for long-running programs: commands refresh, and `status` shows them.
     window.setLevel(logging.NOTSET if debug else logging.CRITICAL)
     try:
         yield
@@ -391,7 +391,7 @@ def _logging_to_stderr(debug: bool) -> Iterator[None]:
 
 
 def _encoded(text: str) -> bytes:
-    """Encode as UTF-8: invalid bytes read from a document are restored, other lone surrogates become escapes."""
+    """Encode as UTF-8 and restore invalid bytes of documents; if there are other lone surrogates, escape them all."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

@@ -61,7 +61,7 @@ def _lacks(notes: Iterable[str]) -> list[str]:
 
 
 def _bring_up(run: Invocation, memory: OrchestratorContextManager) -> None:
-    """Bring the index up to date; ignore a failure, because the notes of the answer report it."""
+    """Bring the index up to date. Ignore failures, because the notes of the search answer report them."""
     with suppress(SearchError, StorageError, EmbedderError):
         _update_index(run, memory)
 
@@ -115,7 +115,7 @@ def ops(
 
 
 def _session_id(memory: OrchestratorContextManager, beginning: str | None) -> str | None:
-    """Find the only session whose id starts with `beginning`; None for None.
+    """Return the only session id that starts with `beginning`; None if `beginning` is None.
 
     Raises:
         NotFoundError: No session matches, or several do.

@@ -134,7 +134,7 @@ def edit(
     references: ReferencesOption = None,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
-    """Change some fields of an item; the others stay. Given tags and references replace all earlier ones.
+    """Change some fields of an item; the others stay. `--tag` and `--reference` replace all earlier values.
 
     Example: orchestra-mem catalog edit M12 --priority 9
     """
@@ -163,7 +163,7 @@ def remove(memory: OrchestratorContextManager, item_id: ItemArgument, agent: Age
 
 @command(of=group)
 def expire(memory: OrchestratorContextManager, agent: AgentOption = _OWNER) -> CommandResult:
-    """Hide expired and surplus items; remove old audit entries and archives. By default it runs by itself once a day.
+    """Hide expired and surplus items; remove old audit entries and archives. Automatic once a day by default.
 
     Example: orchestra-mem catalog expire
     """
@@ -274,7 +274,7 @@ def _fields(**given: Any) -> dict[str, Any]:
 
 
 def _expiry(given: str) -> datetime | str | None:
-    """Parse a local time, a duration from now, or `never`, which is None; return any other text for the validation."""
+    """Parse a local time, a duration from now, or `never` (None); return other text unchanged, to be rejected later."""
     if given == "never":
         return None
     try:
@@ -287,7 +287,7 @@ def _expiry(given: str) -> datetime | str | None:
 
 @contextmanager
 def _usage_faults() -> Iterator[None]:
-    """Report the faults of an item, all at once, as wrong usage."""
+    """Turn an `InvalidItemError`, which lists all faults of an item, into a usage error."""
     try:
         yield
     except InvalidItemError as error:

@@ -111,7 +111,7 @@ def move(
 ) -> CommandResult:
     """Copy the database to a PostgreSQL server, or back, and verify every row. The old database keeps its rows.
 
-    Using the old database then fails with an error that names the new place, and how to use the old one as well.
+    Afterwards, using the old database fails with an error that names the new place and says how to use both.
 
     Example: orchestra-mem move --to postgresql://db.example/team
     """

@@ -23,7 +23,7 @@ _DOCUMENTS = "project_state, work_plan, decision_log, or catalog/AGENT"
 DocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}.")]
 AnyDocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}, or session for the running one.")]
 ConflictArgument = Annotated[str, argument("ID", "As `conflicts` and the document show it.")]
-# Seconds between two polls of `watch`. A save is reported at the third poll after it at the latest, within a second.
+# Seconds between two polls of `watch`. A save is reported within a second, by the third poll after the save.
 _LOOK_S = 0.25
 
 
@@ -36,7 +36,7 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
     from orchestra_mem.doctor.documents import check_document
     from orchestra_mem.faces.editing import differing_lines, run_editor
 
-    with run.open() as memory:  # closed again before the editor opens, so that other processes are not blocked
+    with run.open() as memory:  # closed before the editor opens, so that other processes are not blocked
         path = _path(memory, document)
     before = _text(path)
     code = run_editor(os.environ, path, aside=run.as_json)

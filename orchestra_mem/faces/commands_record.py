@@ -119,7 +119,7 @@ def import_from(
     """Record transcripts, a ChatGPT export, notes or rule files; `from` may be left out. A rerun records only changes.
 
     Reads transcripts of Claude Code and Codex, conversations.json or its zip file, folders of markdown (Obsidian,
-    basic-memory, memsearch), CLAUDE.md and AGENTS.md. Unreadable parts are reported and skipped; it then exits with 1.
+    basic-memory, memsearch), CLAUDE.md and AGENTS.md. Unreadable parts are reported, skipped, and cause exit code 1.
 
     Example: orchestra-mem import from ~/.claude/projects --dry-run
     """
@@ -151,7 +151,7 @@ def import_jsonl(
 ) -> CommandResult:
     """Record each line of a file of JSON objects. A second run records only new lines.
 
-    Faulty lines are reported and skipped; it then exits with 1.
+    Faulty lines are reported, skipped, and cause exit code 1.
 
     A line may have type, data, tokens, agent, critical, timestamp and idempotency_key; without data the whole object
     is the data.
@@ -169,9 +169,9 @@ def import_jsonl(
 def _import(
     run: Invocation, history: History, faults: list[HistoryFault], *, dry_run: bool | None = None
 ) -> CommandResult:
-    """Record a history, and append to `faults` what cannot be recorded.
+    """Record a history, and append a fault to `faults` for each part that cannot be recorded.
 
-    `dry_run` is None for commands without that option; their result then lacks the counts by type.
+    `dry_run`: None for commands without that option, whose results have no counts by type.
     """
     from orchestra_mem.memory.importing import Imported, import_history
 
@@ -239,7 +239,7 @@ def flush(memory: OrchestratorContextManager) -> CommandResult:
 
 @command("Record")
 def refresh(memory: OrchestratorContextManager) -> CommandResult:
-    """Spill, compact and update the documents now. Happens by itself when the window is 80 % full.
+    """Spill, compact and update the documents now. This happens automatically when the window is 80 % full.
 
     Example: orchestra-mem refresh
     """

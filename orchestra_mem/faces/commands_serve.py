@@ -42,7 +42,7 @@ class McpClient(StrEnum):
         return {McpClient.VS_CODE: "servers", McpClient.CODEX: "mcp_servers"}.get(self, "mcpServers")
 
     def file(self, project: Path) -> Path:
-        """Return the client's configuration file: in the project, or the user's if the client reads none there."""
+        """Return the client's configuration file: the project's, or the user's if a client has no project file."""
         if self is McpClient.CODEX:
             return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
         if self is McpClient.CLAUDE_DESKTOP:
@@ -88,7 +88,7 @@ def install(client: McpClient, file: Path, entry: dict[str, Any]) -> Any:
 
 
 def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:
-    """Return the previous entry, None if there is none, and the text with the new one."""
+    """Return the previous entry, or None, and the text with the new entry."""
     try:
         found = json.loads(text, object_pairs_hook=reject_duplicate_keys) if text.strip() else {}
     except json.JSONDecodeError as error:
@@ -102,7 +102,7 @@ def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any
 
 
 def _into_toml(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any, str]:
-    """Return the previous entry, None if there is none, and the text with the new one appended."""
+    """Return the previous entry, or None, and the text with the new entry appended."""
     import tomllib
 
     servers = tomllib.loads(text).get(client.section, {})

@@ -1,4 +1,4 @@
-"""Commands for work items (work, work show, work add, work set), and to act as an orchestrator: shell, run."""
+"""Commands for work items (work, work show, work add, work set), and to act as an orchestrator: shell and run."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def set_status(
     status: Annotated[WorkStatus, argument("STATUS", f"One of: {_STATUSES}.", parser=_status)],
     reason: Annotated[str, option("--reason TEXT", "Why, for example what blocks it.")] = "",
 ) -> CommandResult:
-    """Move an item to another status. If that is not allowed, the error names the allowed ones.
+    """Move an item to another status. If the change is not allowed, the error lists the allowed statuses.
 
     Example: orchestra-mem work set 12 blocked --reason "waits for the vendor"
     """
@@ -154,7 +154,7 @@ def talk(
 
 
 def _talk(run: Invocation, orchestrator: Orchestrator, lines: Iterator[str]) -> bool:
-    """Execute lines until they end or one quits; return whether none failed and no question is left open."""
+    """Execute lines until the last or until `quit`. Return True if all succeeded and all questions were answered."""
     from orchestra_mem.orchestrator import Outcome, reply_record
 
     all_done, outcome = True, Outcome.DONE
@@ -171,7 +171,7 @@ def _talk(run: Invocation, orchestrator: Orchestrator, lines: Iterator[str]) -> 
 
 
 def _typed(run: Invocation) -> Iterator[str]:
-    """Yield the lines of stdin; on a terminal with a prompt and the editing keys of readline."""
+    """Yield the lines of stdin. On a terminal, show a prompt and offer the editing keys of readline."""
     if sys.stdin is None:
         return
     if isinstance(sys.stdin, io.TextIOWrapper):
@@ -179,8 +179,8 @@ def _typed(run: Invocation) -> Iterator[str]:
     if not sys.stdin.isatty():
         yield from (line.rstrip("\r\n") for line in sys.stdin)
         return
-    with suppress(ImportError):  # Windows has none
-        import readline  # noqa: F401  the arrow keys: `input` uses it once it is there
+    with suppress(ImportError):  # Windows has no readline
+        import readline  # noqa: F401  enables the arrow keys in `input`
     run.tell(_GREETING)
     while True:
         try:
@@ -217,8 +217,8 @@ def do_task(
 ) -> CommandResult:
     """Do a task by a shell command; its exit code sets the task's status, and each try is recorded.
 
-    The command gets the task in the variables ORCHESTRA_MEM_TASK_ID and ORCHESTRA_MEM_TASK_TITLE, and the memory's
-    context for it on standard input.
+    The command gets the task in the environment variables ORCHESTRA_MEM_TASK_ID and ORCHESTRA_MEM_TASK_TITLE, and a
+    context from the memory on standard input.
 
     Example: orchestra-mem run 12 "pytest -q" --tries 2
     """

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from orchestra_mem.types import Json, Summary
 
 WINDOW_TOKENS = 8_192
-# Entries are so short that several fit a segment of this small window. The session document may grow so large that its
-# own size triggers compaction as often as the window does. A history recorded just now is compacted like an old one.
+# `max_chars`: several entries fit a segment of this small window. `window_share`: the size of the session document
+# triggers compaction as often as the window does. `verbatim_window_s`: new operations are compacted like old ones.
 _SMALL_CONFIG: dict[str, object] = {
     "orchestrator": {"context_window": {"max_tokens": WINDOW_TOKENS}, "session_compression_ratio": 0.5},
     "compaction": {"window_share": 0.55, "verbatim_window_s": 0}, "entries": {"max_chars": 240},
@@ -36,7 +36,7 @@ _SHOWN_CONTEXT_TOKENS = 1_000
 # The summary shown as an example covers at most this many operations, which fit one screen.
 _MOST_EXPANDED = 8
 _MOST_SUMMARIES = 10
-# Number of fill levels that are shown, each the maximum of its interval; they fit one line.
+# Number of fill levels shown, which fit one line. Each is the maximum of an interval.
 _FIGURES = 16
 
 
@@ -66,7 +66,7 @@ def demo(
 def _replay(
     run: Invocation, memory: OrchestratorContextManager, history: History, folder: Path
 ) -> tuple[dict[str, Any], Expansion | None]:
-    """Record a history and flush the session; return the figures, and the originals of one summary if there is one."""
+    """Record a history and flush the session. Return the figures, and an expanded summary, None without summaries."""
     from orchestra_mem.memory.importing import import_history
 
     originals: dict[str | None, Json] = {}

@@ -19,9 +19,9 @@ from orchestra_mem.memory.epochs import changed_lines
 from orchestra_mem.types import FileState
 
 _STDERR = 2
-# Larger documents are not read: a change of one is reported as `UNREADABLE`, without lines.
+# Larger documents are not read; their changes are reported as `UNREADABLE`, without lines.
 _MOST_BYTES = 50_000_000
-# A document that changes again at every poll is reported at this poll.
+# A document that keeps changing is reported after this number of polls.
 _MOST_LOOKS = 3
 # Errors that mean that the file does not exist; after any other error it may exist.
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
@@ -50,7 +50,7 @@ def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -
         command = shlex.split(named, posix=os.name != "nt")
     except ValueError as error:
         raise _fault(f"environment variable {variable}", f"{named!r} is not a command: {error}") from None
-    # Leave Ctrl-C to the editor. Not by SIG_IGN, which the editor would inherit: it would ignore Ctrl-C as well.
+    # Ignore Ctrl-C here, but not by SIG_IGN: the editor would inherit that handler and ignore Ctrl-C as well.
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         return subprocess.run([*command, str(path)], stdout=_STDERR if aside else None, check=False).returncode
@@ -94,7 +94,7 @@ class DocumentChange:
 
 
 def differing_lines(before: str, after: str) -> list[str]:
-    """Return the lines that differ, each after `-` or `+`; differences in line endings are ignored."""
+    """Return the lines that differ, each prefixed with `-` or `+`; differences in line endings are ignored."""
     return list(changed_lines(split_lines(before), split_lines(after)))
 
 
@@ -104,7 +104,7 @@ class SeenTexts:
     def __init__(self, folders: Iterable[Path]) -> None:
         self._folders = tuple(folders)
         self._texts: dict[Path, str | None] = {}
-        # States at the latest poll and as last reported (None: deleted). Taken before the texts, so no save is missed.
+        # States at the latest poll, and as last reported (None: deleted). Read before the texts, so no save is missed.
         self._looked: dict[Path, FileState] = {}
         self._looked = self._states()
         self._told: dict[Path, FileState | None] = {**self._looked}
@@ -114,7 +114,7 @@ class SeenTexts:
                 self._texts[path] = _read(path)
 
     def look(self) -> list[DocumentChange]:
-        """Poll the files; return each change once two polls in a row find the same state, or after `_MOST_LOOKS`."""
+        """Poll the files. Return a change when two polls in a row find the same state, or after `_MOST_LOOKS` polls."""
         before, now = self._looked, self._states()
         self._looked = now
         changed = sorted(path for path in self._told.keys() | now if self._told.get(path) != now.get(path))
@@ -128,7 +128,7 @@ class SeenTexts:
         return [change for change in found if change]
 
     def _states(self) -> dict[Path, FileState]:
-        """Return the state of each document; one that cannot be examined now keeps its state of the last poll."""
+        """Return the state of each document; a document that cannot be examined now keeps its previous state."""
         found = {}
         for folder in self._folders:
             try:
@@ -136,7 +136,7 @@ class SeenTexts:
             except OSError:
                 paths = [path for path in self._looked if path.parent == folder]
             for path in paths:
-                if path.suffix == ".md" and not path.name.startswith((".", "~$")):  # no lock file of an office program
+                if path.suffix == ".md" and not path.name.startswith((".", "~$")):  # skip lock files of office programs
                     try:
                         status = path.stat()
                         found[path] = FileState(status.st_ino, status.st_size, status.st_mtime_ns)
@@ -155,7 +155,7 @@ class SeenTexts:
                 return None
             del self._texts[path]
             return DocumentChange(path=path, event=DocumentEvent.GONE, lines=differing_lines(before or "", ""))
-        if after is None:  # the text read last stays, to be compared with the next
+        if after is None:  # the last text that could be read is kept for the next comparison
             self._texts.setdefault(path, None)
             return DocumentChange(path=path, event=DocumentEvent.UNREADABLE, lines=[])
         if is_known and after == before:

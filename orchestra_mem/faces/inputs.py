@@ -74,5 +74,5 @@ LimitOption = Annotated[int, option("--limit N", "The newest N; 0 for all.", min
 
 
 def up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
-    """Return a note that there may be more results if the limit was reached; else no notes."""
+    """Return a list of notes: if the limit was reached, a note on how to list all results; else empty."""
     return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []

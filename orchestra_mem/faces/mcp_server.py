@@ -35,7 +35,7 @@ from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, 
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 
 _ENTRY_CHARS = 400
-# Assumed maximum of characters per token: it bounds how much of a long text is counted for a budget.
+# Assumed maximum of characters per token; limits the part of a long text that is tokenized to fit a budget.
 _CHARS_PER_TOKEN = 16
 _FENCE_TOKENS = 40  # upper bound for a fence with its source
 
@@ -48,7 +48,7 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 
 
 class MemoryTools:
-    """The tools, over the memory as the caller may see it."""
+    """The tools, one method each, restricted to the caller's view of the memory."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -57,7 +57,7 @@ class MemoryTools:
     def search(self, query: Text, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
         """Search the complete memory by words and by meaning, best first. Costs about 100 tokens an entry.
 
-        Start here. To read an entry in full, call `expand` with the name at its start.
+        Start here. To read an entry in full, call `expand` with the name at the start of the entry.
         """
         hits = self._caller.view.search(query, limit=offset + limit + 1).hits[offset:]
         lines = self._caller.memory.hit_lines(hits) if self._caller.is_owner else [0] * len(hits)
@@ -148,7 +148,7 @@ class MemoryTools:
         return self._entries([*map(_item, found)], "work", limit, offset, max_tokens)
 
     def work_show(self, id: Number, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
-        """Show a work item: its text, progress, what it waits for, newest changes. Costs up to max_tokens."""
+        """Show a work item: its text, progress, blockers and newest changes. Costs up to max_tokens."""
         self._caller.offered("state")
         found = work_record(self._caller.memory, id, 20)
         item, done = found["item"], found["progress"]
@@ -202,12 +202,12 @@ class MemoryTools:
     def recent(
         self, type: Name | None = None, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500
     ) -> str:
-        """List the newest operations, optionally of one type; `expand` shows one in full. Costs 80 tokens an entry."""
+        """List the newest operations, optionally of one type; `expand` shows them in full. Costs 80 tokens an entry."""
         found = self._caller.view.operations(OperationFilter(type=type, limit=limit + 1, offset=offset))[::-1]
         return self._entries([*map(_operation, found)], "recent", limit, offset, max_tokens)
 
     def _text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
-        """Return as much of a text as fits the budget, from character `offset` on; None if the tool takes no offset.
+        """Return as much of a text as fits the budget, from character `offset` on. Tools without an offset pass None.
 
         Raises:
             ValueError: `offset` is not within the text.
@@ -229,7 +229,7 @@ class MemoryTools:
     def _entries(self, entries: Sequence[str], source: str, limit: int, offset: int, max_tokens: int) -> str:
         """Return as many entries as fit the budget, at most `limit`; cut the first if it alone is too long.
 
-        `entries` begin at `offset`. An extra entry beyond `limit` shows that there are more.
+        `entries`: The entries from `offset` on. An extra entry after the first `limit` shows that there are more.
         """
         if not entries:
             return "Nothing found.\n" if not offset else f"Nothing behind offset={offset}.\n"
@@ -247,7 +247,7 @@ class MemoryTools:
         return self._longest(shown, min(len(entries), limit), max_tokens)
 
     def _longest(self, shown: Callable[[int], str], most: int, max_tokens: int) -> str:
-        """Return the longest of the answers `shown(0)` to `shown(most)` that fits the budget, else `shown(0)`."""
+        """Return the longest answer of `shown(0)` to `shown(most)` that fits the budget; `shown(0)` if none fits."""
         if self._count(whole := shown(most)) <= max_tokens:
             return whole
         return shown(bisect_left(range(1, most), True, key=lambda size: self._count(shown(size)) > max_tokens))
@@ -305,7 +305,7 @@ TOOLS = {
 
 
 class MemoryServer(MCPServer[Any]):
-    """MCP server of a memory as the caller may see it. Blocking calls run in threads, off the event loop."""
+    """MCP server of a memory, restricted to the caller's view. Blocking calls run in threads, off the event loop."""
 
     def __init__(self, caller: Caller) -> None:
         # Keep the SDK from setting up logging: only this program's handler may print log messages about a memory.
@@ -341,7 +341,7 @@ class MemoryServer(MCPServer[Any]):
             return _refused(str(cause) if isinstance(cause, ToolError) else str(error))
 
     async def answer(self, scope: Scope, receive: Receive, send: Send, *, max_body_bytes: int) -> None:
-        """Answer one HTTP request, without an MCP session. The server has checked the request's host before."""
+        """Answer one HTTP request, without an MCP session. The HTTP server has already checked the request's host."""
         self.streamable_http_app(
             stateless_http=True, json_response=True, max_request_body_size=max_body_bytes,
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
@@ -351,7 +351,7 @@ class MemoryServer(MCPServer[Any]):
             await manager.handle_request(scope, receive, send)
 
     async def list_resources(self) -> list[Resource]:
-        """List the documents. They belong to no agent, so agents get an empty list."""
+        """List the documents. Only the owner may read documents, so agents get an empty list."""
         names = await run_sync(self._caller.memory.documents.names) if self._caller.is_owner else []
         return [Resource(uri=_SCHEME + name, name=name, mime_type="text/markdown") for name in names]
 
@@ -377,7 +377,7 @@ def _in_words(call: Callable[..., str]) -> Callable[..., str]:
         except (OrchestraMemError, ValueError) as error:
             raise ToolError(str(error)) from error
         except Exception as error:
-            # Only its type: the message may quote the memory.
+            # Log only the error's type: its message may quote the memory.
             logger.error("%s failed: %s; with --debug the log shows where", call.__name__, type(error).__name__)
             logger.debug("where it failed", exc_info=error)
             raise ToolError(_OUR_FAULT) from error
@@ -391,7 +391,7 @@ def _refused(words: str) -> CallToolResult:
 
 def serve_stdio(caller: Caller) -> None:
     """Serve a client on stdin and stdout until it closes stdin."""
-    # A read of stdin cannot be cancelled, so Ctrl-C kills the process like SIGTERM. All answered calls are stored.
+    # A read of stdin cannot be cancelled, so Ctrl-C kills the process like SIGTERM. Answered calls are stored by then.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         MemoryServer(caller).run("stdio")

@@ -24,7 +24,7 @@ _PASSAGE_CHARS = 280
 
 
 def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> Iterator[RenderableType]:
-    """Show the result of `search`; `lines` has the line of each hit in its document, 0 if it is in no document."""
+    """Show the result of `search`; `lines`: Line number of each hit in its document, 0 for a hit without document."""
     if not hits:
         yield Text("nothing found")
     for number, (hit, line) in enumerate(zip(hits, lines, strict=True), 1):

@@ -1,4 +1,4 @@
-"""Shared by command line, HTTP and MCP: the caller, and records that combine several calls of a memory."""
+"""Code that command line, HTTP and MCP share: the caller, and records that combine results of several methods."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Caller:
         return found
 
     def retrieving(self, name: str) -> Any:
-        """Return a method of the memory's retriever; for an agent, its view's method of the same name."""
+        """Return a retrieval method by name: for the owner from the memory's retriever, for an agent from its view."""
         return getattr(self.memory.retriever, name) if self.is_owner else self.offered(name)
 
     def acting(self, named: str | None) -> str | None:
-        """Return the agent to act as: an agent acts as itself, the owner as the agent named, or as none.
+        """Return the agent to act as: an agent acts as itself, the owner as the agent `named`, or as no agent if None.
 
         Raises:
             AccessDeniedError: An agent names another agent.
@@ -77,15 +77,15 @@ logger = logging.getLogger(__name__)
 
 
 def counted(number: int, noun: str) -> str:
-    """Format a number with its noun, whose plural takes an s."""
+    """Format a number with a noun, adding an s to the noun unless the number is 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:
-    """Collect how full the window is, what the tiers hold, where the documents are, and what is wrong."""
+    """Collect the usage of the window, the sizes of the tiers, the paths of the documents, and the known problems."""
     from orchestra_mem.doctor.documents import disk_sizes, index_words, inspect_index
 
-    # First, so that its failures are among the problems.
+    # Built before `get_stats` is called, so that its failures are among the problems.
     found = memory.get_orchestrator_context("status", measure_turns=False)
     stats = memory.get_stats()
     tracker, sessions, session_path = memory.context_tracker, memory.sessions(), memory.session_memory.path
@@ -109,7 +109,7 @@ def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str
 
 
 def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:
-    """List the known problems; add one if the model is unavailable, which may not have been used yet."""
+    """List the known problems. Also check the model, because its faults are unknown until it is used."""
     model, subject = memory.model, "language model"
     if model is None or any(problem["subject"] == subject for problem in known):
         return [*known]
@@ -120,7 +120,7 @@ def _problems(memory: OrchestratorContextManager, known: Any) -> list[Any]:
 
 
 def context_record(found: OrchestratorContext) -> dict[str, Any]:
-    """Return a context as a record: its parts, text and messages, and the reason for the form of each item."""
+    """Return a context as a record: parts, text, messages, and why items were included, shortened or left out."""
     return {
         "for_operation": found.for_operation, "budget_tokens": found.budget_tokens, "tokens": found.tokens,
         "counter": found.counter, "exact": found.exact, "parts": found.as_dict(), "text": found.render(),
@@ -129,13 +129,13 @@ def context_record(found: OrchestratorContext) -> dict[str, Any]:
 
 
 def search_record(found: Answer, lines: list[int]) -> dict[str, Any]:
-    """Return a search answer as a record; `line` of a hit is its line in its document, None if it is in none."""
+    """Return a search answer as a record. The `line` of a hit is its line number in a document, or None."""
     hits = [to_object(hit) | {"line": line or None} for hit, line in zip(found.hits, lines, strict=True)]
     return {"hits": hits, "notes": [*found.notes]}
 
 
 def conflict_records(memory: OrchestratorContextManager) -> list[dict[str, Any]]:
-    """List the conflicts: the lines of a person, which are in the document, and those that the machine would write."""
+    """List the conflicts, each with the person's lines from the document and the lines that the machine proposes."""
     from orchestra_mem.core.documents.alignment import split_lines
 
     found: list[dict[str, Any]] = []
@@ -155,7 +155,7 @@ def conflict_records(memory: OrchestratorContextManager) -> list[dict[str, Any]]
 def resolved_record(
     memory: OrchestratorContextManager, conflict: str, *, accept: bool, both: bool = False
 ) -> dict[str, Any]:
-    """Resolve a conflict, and report what was done and where."""
+    """Resolve a conflict, and return a record of the change: the document, the line, and a note."""
     name, done = memory.resolve_conflict(conflict, accept=accept, both=both)
     return {
         "id": conflict, "document": name, "path": str(memory.documents.path(name)), "line": done.line,

@@ -1,4 +1,4 @@
-"""Terminal view of `status`, without rich: loading it would take as long as querying the memory."""
+"""Terminal view of `status`, without rich: loading rich would take as long as querying the memory."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _styled(words: str, **how: Any) -> str:
 
 
 def _bar(share: float, thresholds: Collection[float]) -> str:
-    """Draw a bar for a share, 0 to 1; its colour shows how many of the thresholds, marked in it, are reached."""
+    """Draw a bar for a share, 0 to 1, with a mark at each threshold; the colour depends on the thresholds reached."""
     marks = {min(_BAR_CHARS - 1, int(threshold * _BAR_CHARS)) for threshold in thresholds}
     signs = "".join("┊" if at in marks else "·" for at in range(_BAR_CHARS))
     filled = min(_BAR_CHARS, round(share * _BAR_CHARS))

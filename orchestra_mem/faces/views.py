@@ -1,4 +1,4 @@
-"""Terminal views: tables and lines, for 80 columns and more. Texts of the memory are never read as markup."""
+"""Terminal views: tables and lines, for 80 columns and more. Texts of the memory are never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
 _Row = TypeVar("_Row")
 
 _TITLE_CHARS = 400
-_CELL_CHARS = 24  # at most, in all columns but the last
+_CELL_CHARS = 24  # maximum width of all columns except the last
 _MARKS = {Health.SOUND: ("ok", "green"), Health.NOTE: ("note", "yellow"), Health.FAULT: ("fault", "bold red")}
 _MOST_LINES = 12
 _LINE_CHARS = 400
@@ -78,7 +78,7 @@ def table_of(
 
 
 def clipped(text: str) -> Text:
-    """Put a text on one line, which the terminal view cuts at its width."""
+    """Put a text on one line, which rich truncates at the width of the terminal or column."""
     return Text(" ".join(visible(text[:_TITLE_CHARS]).split()), no_wrap=True, overflow="ellipsis")
 
 
@@ -222,7 +222,7 @@ def problems_text(problems: Sequence[DocumentFault]) -> str:
 
 
 def change_view(time: datetime, found: DocumentChange) -> Text:
-    """Show a change found by `watch`, with the first of the changed lines."""
+    """Show a change found by `watch`, with the first changed lines."""
     told = {
         DocumentEvent.NEW: "is new, ", DocumentEvent.GONE: "is gone, ", DocumentEvent.CHANGED: "",
         DocumentEvent.UNREADABLE: "cannot be shown: `orchestra-mem check` tells why",

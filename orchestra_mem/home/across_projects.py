@@ -47,7 +47,7 @@ class ProjectHit(Hit):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectsAnswer(Answer):
-    """The hits of several projects, most likely first; `notes` are messages about what could not be searched."""
+    """The hits of several projects, most likely first; `notes` report projects and parts that could not be searched."""
 
     hits: tuple[ProjectHit, ...]
 
@@ -84,7 +84,7 @@ def query_projects(
         except queue.Empty:
             number = min(running, key=lambda each: running[each][1])
             answer = TimeoutError(f"it took longer than {timeout_s:g} s")
-        if number in running:  # else it has timed out before
+        if number in running:  # an answer after the timeout is ignored
             project, _ = running.pop(number)
             if isinstance(answer, Exception):
                 notes.setdefault(str(answer), []).append((number, project.label))
@@ -99,13 +99,13 @@ def _asked(
     project: ListedProject, ask: Callable[[OrchestratorContextManager], _Answer], timeout_s: float,
     table: WordLlamaEmbedder,
 ) -> _Answer:  # fmt: skip
-    """Query a project's memory if it may be searched, without listing it as opened and without background summaries."""
+    """Query a project's memory if its settings allow; do not list it as opened or summarise in the background."""
     if not has_memory(project.path):
         raise StorageError(f"its memory is gone from {project.path}")
     waits = {"lock_timeout_s": timeout_s / 2, "busy_timeout_s": timeout_s / 2}
     config = {"storage": waits, "compression": {"auto": False}}
     wiring = wire(project.path, config, environ_for(project.path), table=table)
-    # The list has the setting of the program that last opened the project, which may differ from the file's.
+    # The list holds `shared` as the project was last opened; the settings file may now differ.
     if not (project.shared and wiring.settings.project.shared):
         raise AccessDeniedError("not searched (project.shared: false)")
     with wiring.manager() as memory:
@@ -113,7 +113,7 @@ def _asked(
 
 
 def with_project(kind: Callable[..., _Found], found: Any, project: ListedProject, **more: object) -> _Found:
-    """Convert a record to the type `kind`, which has the same fields and those of a project."""
+    """Convert a record to the type `kind`, which adds the fields of a project."""
     known = {field.name: getattr(found, field.name) for field in fields(found)}
     return kind(**known, project=project.label, project_id=project.id, path=project.path, **more)
 
@@ -121,7 +121,7 @@ def with_project(kind: Callable[..., _Found], found: Any, project: ListedProject
 def merge_answers(
     found: Sequence[tuple[ListedProject, tuple[Answer, Sequence[int]]]], notes: Sequence[str], limit: int
 ) -> ProjectsAnswer:
-    """Join answers, each with the lines of its hits, by likelihood, without duplicates from copies of a project."""
+    """Merge answers, each given with its hits' lines, by likelihood; hits from copies of a project count once."""
     joined: dict[tuple[str, str], ProjectHit] = {}
     for project, (answer, lines) in found:
         for hit, line in zip(answer.hits, lines, strict=True):
@@ -149,8 +149,8 @@ def joined_recommendations(
 
 
 NEWEST = 500  # of each project
-# Two facts are taken for the same from this cosine on, as are questions in the response cache (`responses.similarity`),
-# if they have the same numbers and names and no word such as "not" sets them apart.
+# Minimum cosine of two facts to count as the same, as for questions in the response cache (`responses.similarity`).
+# Their numbers and names must also be equal, and no word such as "not" may set them apart.
 _LIKE = 0.90
 _OTHER_WORDS = ("", "words", "the order of words")
 
@@ -183,7 +183,7 @@ def shared_texts(folder: Path) -> list[str]:
 def find_recurring(
     found: Sequence[tuple[ListedProject, Sequence[MustKeep]]], notes: Sequence[str], least: int, shared: Sequence[str]
 ) -> Recurring:
-    """Find groups of similar facts from at least `least` projects, copies counting as one, except `shared` texts."""
+    """Group similar facts of at least `least` projects (copies count once), except facts similar to `shared` texts."""
     facts = [with_project(ProjectFact, fact, project) for project, each in found for fact in each]
     counted = [(len({fact.project_id for fact in group}), group) for group in _groups(facts, shared)]
     most_first = sorted(counted, key=lambda each: -each[0])

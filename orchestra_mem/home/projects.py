@@ -42,7 +42,7 @@ class Projects:
         self._registry = ProjectRegistry(folder)
 
     def list(self) -> list[ListedProject]:
-        """Return all projects, by name; a project that was moved appears with its current folder only."""
+        """Return all projects, sorted by name; a project that was moved appears only with its current folder."""
         return self._registry.projects()
 
     def info(self, which: str | Path) -> ListedProject:
@@ -65,7 +65,7 @@ class Projects:
         return found[0]
 
     def add(self, folder: str | Path) -> ListedProject:
-        """Add a project with a memory to the list, even one in a temporary folder, which opening does not add.
+        """Add a project with a memory to the list. Unlike opening, this also adds projects in temporary folders.
 
         Raises:
             StorageError: The folder has no memory.
@@ -99,7 +99,7 @@ class Projects:
 
         Args:
             query: Any string.
-            agent: The asking agent, which restricts each project to what it may see there; None for no restriction.
+            agent: Name of the asking agent, to find only what this agent may see; None for no restriction.
             where, mode, limit: See `OrchestratorContextManager.search`.
             timeout_s: Time limit for each project, in seconds.
 
@@ -137,7 +137,7 @@ class Projects:
         return joined_recommendations(task, *query_projects(self.list(), ask, timeout_s), limit)
 
     def recurring(self, *, least: int = 3, timeout_s: float = TIMEOUT_S) -> Recurring:
-        """Find decisions and rules that are active, in nearly the same words, in at least `least` projects.
+        """Find active decisions and rules that occur in nearly the same words in at least `least` projects.
 
         Facts that are in the shared log, or that a person has removed from it, are left out.
 

@@ -40,7 +40,7 @@ class KeptMessage(NamedTuple):
 
 
 def spoken(role: str, text: str, given: Json) -> NewMessage:
-    """Return a spoken message or the output of a tool, with the same operation types and fields as other chats."""
+    """Return a spoken message or a tool's output as a `NewMessage`, with the same types and fields for all chats."""
     if role in ("tool", "function"):
         return NewMessage("tool_result", {"output": text}, given)
     return NewMessage(_TYPES.get(role, "message"), {"role": role, "text": text}, given)
@@ -70,7 +70,7 @@ class Conversation:
         return [name for name in named if cls(memory, name).messages()]
 
     def add(self, messages: Sequence[NewMessage], status: str = ACTIVE, replace: bool = False) -> None:
-        """Add messages, or with `replace` replace the list by them, all or none. They are then stored permanently.
+        """Add all messages or none; with `replace`, replace the list. When this returns, they are stored permanently.
 
         Raises:
             InvalidOperationError: A message is not JSON; none is added.
@@ -78,7 +78,7 @@ class Conversation:
         """
         if replace and not messages:
             self.change("remove")
-        # A batch counts only once its last message is recorded; after a crash before, the list is unchanged.
+        # A batch counts only once its last message is recorded; an earlier crash leaves the list unchanged.
         batch = f"{uuid4().hex} {status} {int(replace)} {len(messages)}"
         for each in messages:
             checked_json(each.given)

@@ -1,7 +1,7 @@
 """A LangGraph `BaseStore` whose items are stored in the memory and found by its search.
 
-Each put and each delete is recorded as an operation; the newest operation of a key determines its item. The event log,
-which is durable, knows agents and is searched already, is the only storage: there is no table to keep in step with it.
+Each put and each delete is recorded as an operation; the newest operation of a key determines its item. The event log
+is the only storage, as it is durable, records agents and is searched already; no table has to be kept in step with it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ORDERS = {"$gt": (1,), "$gte": (0, 1), "$lt": (-1,), "$lte": (-1, 0)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kept:
-    """An item of the store; `operation` is the id of the operation with its value. Queries find it if `indexed`."""
+    """An item of the store; `operation` is the id of the operation with its value. Only `indexed` items are found."""
 
     namespace: tuple[str, ...]
     key: str
@@ -84,7 +84,7 @@ class OrchestraMemStore(base.BaseStore):
         return await in_thread(self.batch, list(ops))
 
     def _items(self) -> dict[str, _Kept]:
-        """Return all items by address, the last changed last, after reading newly recorded operations."""
+        """Read newly recorded operations; return all items by address, the most recently changed last."""
         with self._lock:
             found = self._memory.operations(OperationFilter(type=STORED_ITEM, after=self._seen))
             live = dict(self._live) if found else self._live  # a copy, as other threads may iterate over the old dict
@@ -192,7 +192,7 @@ def _matches(namespace: tuple[str, ...], wanted: base.MatchCondition) -> bool:
 
 
 def _passes(value: Any, wanted: Any) -> bool:
-    """Check a value against a filter: by the filter's operators, else equal in all fields that the filter names."""
+    """Check a value against a filter: by the filter's operators, else for equality in all fields of the filter."""
     if isinstance(wanted, Mapping):
         if any(name.startswith("$") for name in wanted):
             return all(_compared(value, operator, other) for operator, other in wanted.items())

@@ -51,7 +51,7 @@ class OrchestraMemChatStore(AsyncDBChatStore):
         return _read(found[offset or 0 :][:limit])
 
     async def count_messages(self, key: str, status: MessageStatus | None = _ACTIVE) -> int:
-        """Return the number of a chat's messages with a status; None for all."""
+        """Return the number of a chat's messages with a status, of all messages if `status` is None."""
         return len(await self.get_messages(key, status))
 
     async def add_message(self, key: str, message: ChatMessage, status: MessageStatus = _ACTIVE) -> None:
@@ -67,11 +67,11 @@ class OrchestraMemChatStore(AsyncDBChatStore):
         await in_thread(Conversation(self._memory, key).add, _written(messages), status.value, True)
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
-        """Delete the message at `idx`, counted from 0 over all messages of the chat; return it, or None."""
+        """Delete and return the message at `idx`, counted from 0 over all messages; None if `idx` is out of range."""
         return next(iter(await self._change(key, "remove", None, idx, idx + 1)), None)
 
     async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
-        """Delete all messages of a chat, or those with a status."""
+        """Delete all messages of a chat, or only the messages with a status."""
         await self._change(key, "remove", status)
 
     async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:

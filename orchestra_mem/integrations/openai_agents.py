@@ -40,7 +40,7 @@ class OrchestraMemSession:
         self._conversation = Conversation(memory, session_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the newest `limit` items, oldest first. None: the limit of the settings; negative: no limit."""
+        """Return the newest `limit` items, oldest first; None means the settings' limit, a negative number no limit."""
         most = resolve_session_limit(limit, self.session_settings)
         items: list[Any] = [each.given for each in await in_thread(self._conversation.messages)]
         return items if most is None or most < 0 else items[max(0, len(items) - most) :]

@@ -100,8 +100,8 @@ class AgentCatalog:
 class AgentMemory:
     """A memory as one agent may see it. Every interface that acts for an agent uses this view, never the memory itself.
 
-    By default agents share everything except catalog items. With `catalog.isolation: strict` an agent sees no documents
-    and only operations of itself, of `global` and of agents whose items it may read, with the facts from them.
+    By default agents share everything except catalog items. With `catalog.isolation: strict` an agent sees no
+    documents, and operations and facts only of itself, of `global` and of agents whose items it may read.
     """
 
     def __init__(self, memory: _Memory, agent: str) -> None:
@@ -138,13 +138,13 @@ class AgentMemory:
         self, operation_type: str, operation_data: object, tokens_used: int | None = None, *,
         agent: str | None = None, **more: Any,
     ) -> Operation:  # fmt: skip
-        """Record an operation of this agent, without text recalled from the memory, as other agents may see it.
+        """Record an operation of this agent; see `OrchestratorContextManager.record_operation`.
 
-        See `OrchestratorContextManager.record_operation`.
+        Text recalled from the memory is removed from the data first, because other agents may read the operation.
 
         Raises:
-            AccessDeniedError: `agent` is another agent, or the idempotency key belongs to an operation that is hidden
-                from this one.
+            AccessDeniedError: `agent` is another agent, or the idempotency key belongs to an operation that this agent
+                may not see.
         """
         if agent not in (None, self.agent):
             raise AccessDeniedError(f"agent {self.agent!r} may not act as {agent!r}")
@@ -239,7 +239,7 @@ class AgentMemory:
                     around=tuple(filter(self._may_see, found.around)),
                     events=tuple(each for each in found.events if not each.operation or each.operation in seen),
                 )
-        # The same error as for a missing target, so that it does not reveal whether a hidden one exists.
+        # The same error as for a missing target, so that it does not reveal whether a hidden target exists.
         raise NotFoundError(f"{reference!r} names nothing that agent {self.agent!r} may see")
 
     def _within(self, call: str, where: SearchFilter = EVERYTHING) -> SearchFilter:

@@ -51,7 +51,7 @@ class CatalogParts:
         return self.catalog.access
 
     def work(self) -> bool:
-        """Learn from one exchange; if none waits, write the documents and clean up. Return whether more may wait."""
+        """Learn from a queued exchange, else write documents and clean up. Return whether more exchanges are queued."""
         waits = self.learner.waits or self.documents.due or self.catalog.cleanup_due
         if not waits or not self.can_write_now():
             return False
@@ -73,7 +73,7 @@ class CatalogParts:
         return replace(done, archives=tuple(gone), archives_kept=tuple(kept))
 
     def settle(self) -> None:
-        """Learn from waiting exchanges and read people's edits before a read. Log failures and retry later."""
+        """Before a read, learn from queued exchanges and apply people's edits. Log failures and retry later."""
         try:
             if self.learner.waits and self.can_write_now():
                 self.learner.work()
@@ -92,7 +92,7 @@ class CatalogParts:
             logger.warning("the catalog's documents are not up to date: %s", error)
 
     def stats(self) -> dict[str, Json]:
-        """Return the number of live items, of their tokens, of their agents, and of waiting exchanges."""
+        """Return the numbers of live items, their tokens, their agents, and exchanges queued for learning."""
         found = [each for each in self.catalog.get_stats().values() if each.total_memories]
         items, tokens = (sum(each.total_memories for each in found), sum(each.total_tokens for each in found))
         return {"items": items, "tokens": tokens, "agents": len(found), "waiting": self.learner.waiting_count}
@@ -135,7 +135,7 @@ class AgentCalls:
 
         Args:
             message: The message to the agent.
-            agent: The recipient. Candidates are its own items, global items and items that it is granted.
+            agent: The recipient. Candidates are its own items, global items, and items of agents that it may read.
             max_tokens: Budget for the injected text; by default, and at most, `catalog.max_injection_tokens`.
             use_memory: If False, return the message unchanged.
 
@@ -182,7 +182,7 @@ class AgentCalls:
         self._note_call(changed=True)
 
     def write_catalog(self) -> None:
-        """Write catalog changes into the documents now, not in the next pause, `refresh` or `flush_session`."""
+        """Write catalog changes into the documents now, instead of at the next pause, `refresh` or `flush_session`."""
         self._agents.write()
 
     def clean_up(self, *, agent: str = OWNER) -> CleanedUp:

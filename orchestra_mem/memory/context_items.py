@@ -28,7 +28,7 @@ class Snapshot:
 
     `entries` are the contents of working memory. `documents` maps the displayed name of each document to a state that
     changes with the file. `version` changes with every change of the memory; it is None if a document was saved so
-    recently that another save could go unnoticed. `is_whole` is false if parts are hidden from the asking agents.
+    recently that another save could go unnoticed. `is_whole` is false if a strict filter hides parts of the memory.
     """
 
     session: Session | None
@@ -43,7 +43,7 @@ class Snapshot:
         return self.session.id if self.session else None
 
     def within(self, where: SearchFilter) -> Snapshot:
-        """Return the snapshot without what a strict filter hides: other agents' operations and all documents."""
+        """Apply a filter. A strict one removes other agents' operations and all documents; others change nothing."""
         if not where.strict or where.readable is None:
             return self
         entries = tuple(entry for entry in self.entries if entry.operation.agent in where.readable)
@@ -83,7 +83,7 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block]) -> l
 
 
 def shared_items(told: Sequence[Told]) -> list[Item]:
-    """Make an item of each shared decision, the newest most important; note which ones this project contradicts."""
+    """Make an item of each shared decision, the newest most important; mark decisions that this project contradicts."""
     items: list[Item] = []
     for position, (shared, own) in enumerate(told):
         by = f" (from {shared.project})" if shared.project else ""

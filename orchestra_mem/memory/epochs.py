@@ -70,7 +70,7 @@ class _Documents:
     states: Mapping[str, object]
 
     def texts(self, border: int) -> dict[str, str]:
-        """Return the text of each document by name, without session entries after the epoch's border."""
+        """Return the text of each document by name, without session entries of operations after `border`."""
         texts = {f"{name.value}.md": "".join(each.text for each in blocks) for name, blocks in self.blocks.items()}
         texts["the session document"] = "".join(
             part.block.text for part in self.session.parts if part.operation <= border
@@ -132,8 +132,8 @@ class EpochKeeper:
     def count_again(self, number: int) -> None:
         """Recount an epoch after the counter has corrected its estimates. Other epochs are unaffected.
 
-        An extended epoch keeps its bytes if they fit the budget. Otherwise the epoch is dropped in favour of the epoch
-        that it replaced, which wrong estimates may have ended too early, or else of a new one.
+        An extended epoch keeps its bytes if they fit the budget. Any other epoch is dropped. If the previous epoch is
+        kept, it continues (wrong estimates may have ended it too early); otherwise a new epoch begins.
         """
         for key, running in list(self._running.items()):
             if running.epoch.number != number:
@@ -155,8 +155,8 @@ class EpochKeeper:
     ) -> OrchestratorContext:
         """Return the context for a budget, from the running epoch with new entries appended or from a new epoch.
 
-        Contexts with recalled memories have separate epochs that reserve room. The memories are appended at the end and
-        may use all remaining tokens. A memory that is already in the epoch, word for word, is not repeated.
+        Contexts with recalled memories have separate epochs with reserved room. The memories are appended at the end
+        and may use all remaining tokens. A memory that is already in the epoch, word for word, is not repeated.
         """
         # Reserve no room for recalled memories while search is unavailable.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
@@ -173,7 +173,7 @@ class EpochKeeper:
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
 
     def _most_free(self, budget_tokens: int) -> int:
-        """Return the most tokens that a new epoch reserves for recalled memories."""
+        """Return the maximum number of tokens that a new epoch reserves for recalled memories."""
         return min(int(self.settings.retrieval.context_share * budget_tokens), _MOST_RECALLED_TOKENS)
 
     def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
@@ -235,12 +235,12 @@ class EpochKeeper:
         return True
 
     def _notes(self, running: _Running, now: Snapshot) -> list[Item] | None:
-        """Return notes on document changes since the epoch's last context; None if they call for a new epoch."""
+        """Return notes on document changes since the epoch's last context; None if so much changed that it must end."""
         if now.documents == running.states:
             return []
         notes: list[Item] = []
         texts = self._read(now).texts(running.border)
-        if self.shared.problem:  # while it is unreadable, its last text remains valid
+        if self.shared.problem:  # while the shared log is unreadable, its last text remains valid
             texts[SHARED_LOG] = running.texts.get(SHARED_LOG, "")
         for name, text in texts.items():
             if text == (before := running.texts.get(name, "")):
@@ -294,7 +294,7 @@ class EpochKeeper:
             shares=self._shares(1 - kept_free / max(1, budget_tokens), is_shared=bool(documents.shared)),
             sources=sources,
             fill_at_start=1.0 if small else self.settings.context.fill_at_start,
-            # Parts lend unused tokens to each other, unless recalled memories could use them.
+            # A part may use the unused tokens of other parts, unless recalled memories could use these tokens.
             lends=kept_free < self._most_free(budget_tokens) or kept_free in (0, _MOST_RECALLED_TOKENS),
         )
         through = fresh[-1].operation.id if fresh else border

@@ -1,8 +1,8 @@
-"""Background work while the caller is idle, as an agent is whenever its model generates.
+"""Background work while the caller is idle, for example while an agent waits for its model.
 
 A worker prepares the next refresh, updates the search index, and learns from exchanges with agents. Documents and
-contexts do not depend on it: summary drafts wait in memory for a refresh, and facts only become searchable earlier.
-Without it, a refresh of 120 operations blocks its caller 2.3 times as long (166 ms instead of 72 ms).
+contexts do not depend on the worker: summary drafts wait in memory for a refresh, and facts only become searchable
+earlier. Without the worker, a refresh of 120 operations blocks its caller 2.3 times as long (166 instead of 72 ms).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ logger = logging.getLogger(__name__)
 
 # The caller counts as idle after this long: a busy program calls again sooner, a model takes longer to answer.
 _STILL_S = 0.06
-# The index is updated in batches: in a pause, or without one within the 10 s that the source design requires.
+# Index updates run in batches, 5 s after a change if the caller is idle, else after 8 s (source design: within 10 s).
 _FOLLOW_S, _FOLLOW_LATEST_S = 5.0, 8.0
 # A step takes milliseconds, so this wait for the thread is generous.
 _JOIN_S = 5.0
-# Facts are extracted once this many operations wait, a few per step, so that a returning caller waits milliseconds.
+# Facts are extracted once this many operations wait, a few per step, so that a caller waits only for milliseconds.
 _WORTH_A_LOOK = 8
 _OPERATIONS = 4
 
 
 class IdleWorker:
-    """Works in small steps in a dedicated thread, until the caller returns or the memory is closed.
+    """Works in a dedicated thread, in small steps, which stop while the caller is active and end with the memory.
 
     The thread does not keep the memory alive. It is joined before the interpreter exits, as a daemon thread that is
     frozen at exit would never release the memory's lock.
@@ -109,7 +109,7 @@ class IdleWorker:
             pass
 
     def _step(self) -> bool:
-        """Do one small step of preparing the next refresh. Return whether there may be more."""
+        """Do one small step of preparing the next refresh. Return whether more steps may follow."""
         with self._lock:
             life = None if self._ended.is_set() else self._life()
             if life is None or not life.leads:

@@ -34,7 +34,7 @@ def import_history(
         history: Read to its end.
         dry_run: Only count what would be recorded.
         on_operation: Called after each operation, recorded or known, with the counts so far.
-        on_fault: Called for each operation that cannot be recorded; then the import goes on. By default it stops.
+        on_fault: Called with each fault; then the import goes on. By default, the first fault stops the import.
 
     Raises:
         HistoryError: The history cannot be read, or a fault stopped the import; everything before it is recorded.

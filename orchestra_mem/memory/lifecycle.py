@@ -1,6 +1,6 @@
 """Move operations through the tiers: into working memory, on to the session document, from there into summaries.
 
-Every step can be repeated: after a crash, `resume` completes what is half-done.
+Every step can be repeated: after a crash, `resume` completes interrupted steps.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _RETRY_AFTER = 25  # operations to wait after a failed spill or refresh
-# A due refresh waits for a read, until usage is _WAITS over its threshold or _ROOM more operations might be critical.
+# A due refresh waits for a read, at most until usage is _WAITS over its threshold or critical within _ROOM operations.
 _WAITS, _ROOM = 0.03, 2
 _SESSION_DOCUMENT = "session document"
 _READ_FIRST = 500  # operations scanned for facts before a context; any more (only without refreshes) are scanned later
@@ -55,7 +55,7 @@ class Lifecycle:
 
     @contextmanager
     def synced(self) -> Iterator[None]:
-        """Hold the memory's lock, with the changes of other processes taken in. Raise `ClosedError` if closed."""
+        """Hold the memory's lock, after applying other processes' changes. Raise `ClosedError` if closed."""
         with self._parts.lock:
             self.sync()
             yield
@@ -74,7 +74,7 @@ class Lifecycle:
             return self._parts.snapshot(self.session)
 
     def sync(self, *, waits: bool = True) -> None:
-        """Take in what other processes recorded and people edited since the last call; microseconds if unchanged."""
+        """Apply other processes' records and people's edits since the last call; without any, it takes microseconds."""
         changes, _ = self._parts.database.commit_count()
         if changes != self._changes or self.session is None:
             self._catch_up()
@@ -112,7 +112,7 @@ class Lifecycle:
         self._parts.epochs.end_epochs()
 
     def read_edits(self, *, waits: bool = True) -> Mapping[str, object]:
-        """Read people's changes to documents since the last call into the ledger. Return the documents' states."""
+        """Record in the ledger how people changed documents since the last call. Return the documents' states."""
         states = self._parts.episodic.states()
         saved = states != self._seen_documents or self._parts.episodic.writers[0].retry_due
         if saved and (waits or self._parts.database.can_write_now()):
@@ -141,7 +141,7 @@ class Lifecycle:
             try:
                 self._follow(operation, draft)
                 self._keep_within_limits(operation)
-            except Exception as error:  # any error: it is recorded, and a caller that sees an error would retry
+            except Exception as error:  # any error: a caller that saw it would record the operation a second time
                 self._postpone_after_failure(operation.id, error)
             self._events.send("operation_recorded", operation=operation)
         return operation
@@ -285,7 +285,7 @@ class Lifecycle:
         return used
 
     def extract_facts(self, most: int) -> None:
-        """Extract facts from the oldest unscanned operations, from at most `most` of them."""
+        """Extract facts from the oldest unscanned operations, at most `most` of them."""
         if self.session is not None and (waiting := self.unread) and self._parts.database.can_write_now():
             through = self.last_id - waiting + min(waiting, most)
             with self._parts.reporter.tracking_problem("facts"), self._parts.store.lock():
@@ -300,12 +300,12 @@ class Lifecycle:
         return self.last_id - max(self.session.judged_through, self._parts.log.first_operation(self.session.id) - 1)
 
     def draft_ahead(self) -> bool:
-        """Draft one summary that the next refresh will need. Return whether there may be more."""
+        """Draft one summary that the next refresh will need. Return whether more may be needed."""
         coming = self._parts.working.older_half()
         return self.session is not None and self._parts.compactor.draft_ahead(self.session, coming)
 
     def _update_documents(self, reason: VersionReason) -> None:
-        """Write the documents. If somebody saves one meanwhile, take in the edit and try again."""
+        """Write the documents. If somebody saves a document meanwhile, read the edit and try again."""
 
         def known() -> ProjectView:
             self.read_edits()
@@ -322,13 +322,13 @@ class Lifecycle:
         self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None,
         where: SearchFilter = EVERYTHING, *, measure_turns: bool = True,
     ) -> OrchestratorContext:  # fmt: skip
-        """Return the current context for a budget, restricted by `where` if that is strict."""
+        """Return the current context for a budget; a strict `where` restricts it."""
         if not self._parts.epochs.is_running(budget_tokens):
             self.extract_facts(_READ_FIRST)  # as operations with facts are shown first
         now = self._parts.snapshot(self.session).within(where)
         context = self._parts.epochs.context(for_operation, budget_tokens, now, recalled, measure_turns=measure_turns)
         if not self._window_known and not where.strict and budget_tokens == self.default_budget:
-            # The first context of a process: the window holds all of it, not only the operations of this process.
+            # The first context of a process: the window holds the full context, not only operations of this process.
             self._window_known = True
             if context.tokens > self._parts.tracker.used_tokens():
                 self._parts.tracker.set_usage(context.tokens)
@@ -336,7 +336,7 @@ class Lifecycle:
 
     @property
     def default_budget(self) -> int:
-        """The budget of a context by default: the tokens of the window up to its refresh threshold."""
+        """The default budget of a context: the tokens of the window up to its refresh threshold."""
         return int(self._parts.tracker.max_tokens * self._parts.tracker.refresh_threshold)
 
     def flush(self) -> Path | None:
@@ -387,7 +387,7 @@ class Lifecycle:
             self._refreshed_at = self.last_id
 
     def _finish_flushes(self) -> Path | None:
-        """Complete interrupted flushes. Return the path of the last archived document; None if there were none."""
+        """Complete interrupted flushes. Return the path of the last archived document; None if nothing was flushed."""
         path = None
         for session, closing in self._parts.log.flushing():
             with self._parts.store.lock():

@@ -101,7 +101,7 @@ class OrchestratorContextManager(
 
     @property
     def state(self) -> StateManager:
-        """The work items: milestones, epics, stories and tasks, with people's edits of the work plan taken in."""
+        """The work items: milestones, epics, stories and tasks, including people's edits of the work plan."""
         with self._life.settled():
             return self._parts.state
 
@@ -117,10 +117,10 @@ class OrchestratorContextManager(
 
     @property
     def model(self) -> LanguageModel | None:
-        """The language model of this memory; None if it has none. Use it within `foreground`."""
+        """The memory's language model, to be used within `foreground`; None for a memory without a model."""
         return self.compression.model
 
-    # Loaded on first use: a status, a record or a context does not need them.
+    # Loaded on first use: reporting a status, recording, and building a context do not need these.
 
     @cached_property
     def _places(self) -> SourceLocator:
@@ -155,8 +155,8 @@ class OrchestratorContextManager(
             operation_type: Kind of operation, such as `nl_command`, `task_execution` or `decision`.
             operation_data: Any JSON value, of any size.
             tokens_used: Tokens of the window that the operation used; by default the tokens of its entry.
-            agent: Name of the agent that did it.
-            critical: Whether it is important, so that summaries keep it; by default decided from its type and data.
+            agent: Name of the agent that performed the operation.
+            critical: Whether summaries must keep the operation; by default decided from its type and data.
             timestamp: Time of the operation, with a time zone; by default now.
             idempotency_key: A second call with the same key records nothing and returns the first operation.
 
@@ -204,7 +204,7 @@ class OrchestratorContextManager(
             for_operation: Kind of the operation.
             max_tokens: Token budget; by default the window up to its refresh threshold.
             query: Append memories recalled for this query. If search is unavailable, a note says so.
-            where: Filter for the recalled memories. If `strict`, the rest is limited to its agents' newest operations.
+            where: Filter for recalled memories. If `strict`, the rest has only newest operations of readable agents.
             measure_turns: Measure how many of the last turns to show in full, which loads the word table.
 
         Raises:
@@ -245,7 +245,7 @@ class OrchestratorContextManager(
             The path of the archived document; None if there was nothing to flush.
 
         Raises:
-            StorageError: The disk refused a write; the next start continues from there.
+            StorageError: The disk refused a write; the next start completes the flush.
         """
         self._agents.write()
         with self._life.synced():
@@ -265,12 +265,12 @@ class OrchestratorContextManager(
         return self._recall.expand(reference)
 
     def hit_lines(self, hits: Sequence[Hit]) -> list[int]:
-        """Return each hit's current line in its document, counted from 1; 0 if it is in no document."""
+        """Return each hit's current line in its document, counted from 1; 0 for a hit that is in no document."""
         self._lock.check()
         return self._places.lines(hits)
 
     def blame(self, document: str) -> list[BlamedLine]:
-        """Return who wrote each line of a document, and from which operations. `session` is the live session's.
+        """Return the writer and source operations of each line of a document (`session`: the live session's document).
 
         Raises:
             NotFoundError: There is no such document, or no session is under way.

@@ -41,8 +41,8 @@ _TICK_NS = 50_000_000
 class MemoryLock:
     """A reentrant lock that serialises the threads of a memory.
 
-    It refuses to be acquired once the memory is closed, and in a forked child process: there, the thread that held it
-    may not exist, and the lock would never be released.
+    Acquiring it fails once the memory is closed, and in a forked child process: there, the thread that holds the lock
+    may not exist, and so would never release it.
     """
 
     def __init__(self) -> None:

@@ -43,7 +43,7 @@ class HistoryCalls:
     _life: Lifecycle
 
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
-        """Return the newest operations, newest first, of one type if given; from earlier sessions if necessary."""
+        """Return the newest operations, newest first, of all types or of one, going back over sessions if necessary."""
         with self._life.settled():
             found = self._parts.working.get_operations(operation_type, limit)
         if len(found) >= limit:
@@ -68,7 +68,7 @@ class HistoryCalls:
         self._lock.check()
         points = past_usage(*self._parts.log.window_usage(limit))
         used, last = self._parts.tracker.used_tokens(), points[-1].used_tokens if points else 0
-        if used != last:  # reported by the model, or set by this process's first context
+        if used != last:  # the usage was reported by the model, or set by this process's first context
             now = UsagePoint(
                 sequence=len(points) + 1, time=self._parts.clock(), before_tokens=last, used_tokens=used,
                 event=UsageEvent.REPORTED,
@@ -98,7 +98,7 @@ class HistoryCalls:
         return self._parts.log.agents(session)
 
     def session_document(self, session: str) -> str:
-        """Return the displayable document of a running or ended session; empty if it has been removed.
+        """Return the document of a running or ended session, as text for display; empty if it has been removed.
 
         Raises:
             NotFoundError: There is no such session.
@@ -107,12 +107,12 @@ class HistoryCalls:
         return self._parts.session.readable_text(self._parts.log.session(session))
 
     def summaries(self, session: str) -> list[Summary]:
-        """Return all levels of summaries of a session's operations, in the order of the operations that they cover."""
+        """Return a session's summaries of levels 1 and up, in the order of the operations that they cover."""
         self._lock.check()
         return self._parts.ledger.summaries(session)
 
     def session_summary(self, session: str) -> Summary | None:
-        """Return the summary of an ended session; None if it still runs or was shorter than its summary."""
+        """Return the summary of an ended session; None if the session still runs or was shorter than its summary."""
         self._lock.check()
         found = [each for each in self._parts.ledger.level_zero_summaries(session) if not each.document]
         return found[-1] if found else None
@@ -120,9 +120,9 @@ class HistoryCalls:
 
 logger = logging.getLogger(__name__)
 
-# Memories to recall for a context: one per so many tokens of its budget (about the shortest memory), within bounds.
+# Memories to recall for a context: its budget over _TOKENS_RECALLED (about the shortest memory), within the bounds.
 _TOKENS_RECALLED, _LEAST_RECALLED, _MOST_RECALLED = 50, 20, 100
-# Facts are extracted in batches of so many operations, with a pause in which other threads may take the lock.
+# Facts are extracted in batches of _READ_AT_ONCE operations. In the pauses, other threads may take the lock.
 _READ_AT_ONCE, _BETWEEN_S = 100, 0.005
 
 
@@ -141,7 +141,7 @@ class SearchCalls:
     ) -> Answer:
         """Search all tiers and archives by keywords and by meaning. Return hits best first.
 
-        Everything recorded or saved before the call is found. Any string is a query; `expand` takes a hit's source.
+        Everything recorded or saved before the call is found. Any string is a query. Pass a hit's source to `expand`.
 
         Raises:
             SearchError: A library that search needs cannot be loaded.
@@ -154,7 +154,7 @@ class SearchCalls:
     def search_memory(self, query: str, max_results: int = 5) -> list[str]:
         """Return passages that answer a query, each in one line with its source in front; see `search`.
 
-        If search is unavailable, return the lines of the live tiers that contain most words of the query.
+        If search is unavailable, return the lines of the live tiers that contain the most words of the query.
         """
         if max_results <= 0:
             return []
@@ -172,7 +172,7 @@ class SearchCalls:
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
-        """Return facts, oldest first: of one `kind` if given, only active ones if `standing`, the newest `limit`."""
+        """Return the newest `limit` facts, oldest first: of one `kind` or of all; if `standing`, only active facts."""
         status = MustKeepStatus.STANDING if standing else None
         while True:
             with self._life.settled():
@@ -180,7 +180,7 @@ class SearchCalls:
                 self._life.extract_facts(_READ_AT_ONCE)
                 if not 0 < self._life.unread < unread:  # all are scanned, or the disk refuses
                     return self._parts.ledger.must_keeps(kinds=(kind,) if kind else (), status=status, limit=limit)
-            self._note_call()  # keeps the pause worker from extracting facts, too, and holding the lock all the time
+            self._note_call()  # keeps the idle worker from extracting facts, too, and so from holding the lock
             time.sleep(_BETWEEN_S)
 
     def update_index(self, told: Callable[[Backlog], None] | None = None, *, anew: bool = False) -> None:
@@ -192,7 +192,7 @@ class SearchCalls:
 
         Raises:
             StorageError: The index or the memory cannot be used.
-            EmbedderError: No vectors are available; the keywords are indexed.
+            EmbedderError: No vectors are available; only the keywords have been indexed.
         """
         self._life.snapshot()
         search = self._parts.search.open()
@@ -265,7 +265,7 @@ class SearchCalls:
 
 
 def _best_lines(query: str, lines: Sequence[str]) -> list[str]:
-    """Return the lines that contain words of a query, ignoring case, those with most of them first."""
+    """Return the lines that contain words of a query, ignoring case; lines with the most words come first."""
     words = set(query.casefold().split())
     scores = {line: sum(map(line.casefold().__contains__, words)) for line in lines}
     return sorted(filter(scores.get, scores), key=lambda line: -scores[line])

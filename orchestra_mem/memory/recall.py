@@ -50,7 +50,7 @@ class SourceLocator:
     sessions: SessionPaths
 
     def lines(self, hits: Sequence[Hit]) -> list[int]:
-        """Return the line of each hit, counted from 1; 0 if it is in no document or its text has changed."""
+        """Return the line of each hit, counted from 1; 0 for a hit that is in no document or whose text has changed."""
         passages: dict[str, list[Passage]] = {}
         found = []
         for hit in hits:
@@ -108,7 +108,7 @@ def _distance(passages: Sequence[Passage], line: int, number: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expansion:
-    """The originals of a reference: operations as they were recorded, and what the reference names.
+    """The result of expanding a reference: its operations as recorded, and the summary, fact, passage or item named.
 
     `around` holds up to two operations of the session before and after a single operation. `place` is a passage of a
     document with its neighbours, `item` a work item, `events` its changes, and `memory_item` a catalog item.
@@ -175,7 +175,7 @@ class Recall:
         names = names_in(place.passage.text)
         facts = self.ledger.must_keeps_by_id(names.facts)
         numbers = sorted({*names.operations, *(fact.operation for fact in facts if fact.operation)})
-        # By filters, since a person's line may name an operation that does not exist.
+        # Filters, not `operation()`: a person's line may name an operation that does not exist.
         known = [self.log.operations(OperationFilter(after=number - 1, through=number)) for number in numbers]
         reference = f"{place.document.name}:{place.passage.line}"
         return Expansion(reference=reference, operations=tuple(chain.from_iterable(known)), place=place)
@@ -208,7 +208,7 @@ class Recall:
         )
 
     def losses(self, session: str | None = None, limit: int | None = None) -> list[Summary]:
-        """Return summaries with the identifiers that each dropped, oldest first; with a `limit`, the newest.
+        """Return summaries with the identifiers that each dropped, oldest first; with a `limit`, only the newest.
 
         Dropped identifiers are computed anew: a level-1 or session summary is compared with its operations, a
         higher-level summary with its children.
@@ -224,7 +224,7 @@ class Recall:
         return [*self.ledger.summaries(whole), *self.ledger.level_zero_summaries(whole)]
 
     def _dropped(self, summary: Summary) -> tuple[str, ...]:
-        if summary.document:  # found when it was made; a later short form may contain some again
+        if summary.document:  # computed when the summary was made; an improved text may contain some again
             return tuple(name for name in summary.dropped if name not in summary.text)
         if summary.children:
             source = "\n".join(self.ledger.summary(child).text for child in summary.children)

@@ -18,14 +18,14 @@ _MAX_TOKENS = 2**31
 
 @dataclass(frozen=True, slots=True)
 class OperationDraft:
-    """An operation to be recorded, and its entry, provided that no other process records an operation first."""
+    """An operation to be recorded, with its entry. The entry assumes that no other process records anything first."""
 
     operation: UnrecordedOperation
     entry: Entry
     started: date
 
     def entry_of(self, operation: Operation, started: date) -> Entry | None:
-        """Return the entry of the recorded operation; None if its id, day or tokens make it read differently."""
+        """Return the recorded operation's entry; None if its id, day or tokens differ from the prepared entry's."""
         reported = self.entry.operation.entry_tokens < 0
         if operation.id != self.entry.operation.id or started != self.started:
             return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Most facts of one kind that a document shows; the others are only counted.
+# Maximum number of facts of one kind that a document shows; the others are only counted.
 _MOST_SHOWN = 250
 _REMOVED, _STANDING = MustKeepStatus.REMOVED, MustKeepStatus.STANDING
 
@@ -142,14 +142,14 @@ class Reporter:
 
     @contextmanager
     def skipping_unwritable(self, document: str) -> Iterator[None]:
-        """Record a problem and go on if a document must be left as it is; its new content is written later."""
+        """Record a problem and go on if the block finds that a document must not be written; it is written later."""
         try:
             yield
         except (DocumentError, StorageReadOnlyError) as error:
             self.failed(document, error)
 
     def note_refresh(self, before_tokens: int, used_tokens: int) -> int:
-        """Store the window's usage before and after a refresh. Return the id of the last operation before it."""
+        """Store window usage before and after a refresh. Return the id of the last operation before the refresh."""
         last = 0
         with self.tracking_problem("window history"):
             last, now = self.log.last_operation(), self.clock()
@@ -176,7 +176,7 @@ class Reporter:
         return past_usage(known, refreshes)[-1].used_tokens
 
     def found_faults(self, faults: Sequence[DocumentFault]) -> None:
-        """Replace the known faults of documents. Log each new fault and each document without faults again."""
+        """Replace the known faults of documents. Log each new fault, and each document that no longer has any."""
         known, self._faults = self._faults, {}
         for fault in faults:
             # Without the line number, which changes when the machine writes above it.
@@ -201,7 +201,7 @@ class Reporter:
         )
 
     def tell_of_lost_history(self, documents: Sequence[str]) -> None:
-        """Report, until the next session has been flushed, that the database is newer than these documents."""
+        """Report that the database is newer than these documents, until a session that ends later has been flushed."""
         problem = (
             f"the database is new, and documents are older than it: {', '.join(documents)}. They are served as they "
             "are, and each text is kept as a version before it is changed; the history behind them is not here: no "
@@ -215,7 +215,7 @@ class Reporter:
         logger.warning("%s", problem)
 
     def forget_lost_history(self) -> None:
-        """Clear the new-database notice once a session has been flushed."""
+        """Clear the notice of `tell_of_lost_history` if a session has been flushed since."""
         told = max((notice.time for notice in self.ledger.notices() if notice.subject == HISTORY), default=None)
         if told and not self.read_only and any(s.ended and s.ended >= told for s in self.log.sessions()):
             self.ledger.resolve_notices(HISTORY, self.clock())

@@ -1,7 +1,7 @@
 """Share decisions between projects: the calls that copy a decision into the shared log, or adopt one from there.
 
-The shared log is an ordinary memory with the same guarantees. A shared decision is an operation in it, recorded once
-under an idempotency key derived from its text, and the fact that this operation states.
+The shared log is an ordinary memory with the same guarantees. In it, a shared decision is an operation that states one
+fact, recorded once under an idempotency key derived from its text.
 """
 
 from __future__ import annotations
@@ -81,11 +81,11 @@ class SharingCalls:
     def share_decision(self, reference: str, *, tags: Sequence[str] = (), again: bool = False) -> SharedFact:
         """Copy a decision or rule of this project (`K12`) into the shared log, unless it is there already.
 
-        If it supersedes a decision that this project shared, it replaces that entry, by default with the same tags.
+        A fact that supersedes a shared decision of this project replaces its entry, by default with the same tags.
 
         Args:
             reference: Number of the fact.
-            tags: Share it only with projects that have one of these in their setting `project.tags`; by default, all.
+            tags: Share only with projects that have one of these tags (setting `project.tags`); by default with all.
             again: Share it even if a person has removed it from the shared log.
 
         Raises:
@@ -121,7 +121,7 @@ class SharingCalls:
                 data |= {REPLACES: f"op {old[0].operation}", "tags": [*meant]}
             done = log._state(fact.kind, text, data, SHARED_LOG, found, again=again)
             try:
-                log.refresh()  # writes it into the document
+                log.refresh()  # writes the fact into the document of the shared log
             except StorageError as error:
                 problem = str(error)
             else:
@@ -133,12 +133,12 @@ class SharingCalls:
         """Copy a decision or rule from the shared log into this project.
 
         Args:
-            reference: Its number in the shared log.
+            reference: The decision's number in the shared log.
             again: Adopt it even if a person has removed it from this project's documents.
 
         Raises:
             InvalidChangeError: A person has removed it from this project's documents, and `again` is false.
-            NotFoundError: It is not in the shared log.
+            NotFoundError: The shared log has no decision with this number.
             StorageError: There is no shared log, or the write failed.
         """
         wanted = f"K{_number(reference)}"

@@ -166,7 +166,7 @@ class Answers:
         return Told(text="\n".join(filter(None, (worded, *told))), effects=shown(items))
 
     def _worded(self, question: str, reasons: str) -> str:
-        """Answer a "why" from reasons with the response cache or the model; "" if both are unavailable.
+        """Return a cached answer to a "why" question, or the model's answer from `reasons`; "" if there is neither.
 
         The caller shows the reasons below the answer, so that users can check it.
         """
@@ -192,7 +192,7 @@ class Answers:
     def _next(self) -> Told:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
         pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_SIFTED))
-        # An item with work below it is done by doing that work.
+        # An item with children is finished by finishing its children.
         leaves = (item for item in pending if not self._tracker.progress(item.id).total)
         ready = list(islice((item for item in leaves if not self._tracker.blockers(item.id)), _NEXT))
         lines = [f"Going on: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
@@ -216,7 +216,7 @@ class Answers:
         """List items, filtered by the status, person, priority and blockers that the line mentions."""
         counts, priority = _COUNTS.match(line) is not None, _PRIORITY.search(line)
         parent = resolver.one(intent.target) if intent.target else None
-        # The grammar finds every status; the classifier may leave one outside the value.
+        # The grammar puts every status into the value; the classifier may leave a status outside it.
         texts = (intent.value,) if intent.sure == 1 else (intent.value, line.replace(intent.target, ""))
         told = [word for text in texts for word in _STATUS.findall(text.lower())]
         found, names = {_STATUSES[word] for word in told}, self._whose(intent, line)
@@ -238,7 +238,7 @@ class Answers:
         return _of(items[:_LISTED], text or "There are none.")
 
     def _whose(self, intent: Intent, line: str) -> frozenset[str]:
-        """Return the assignees that a line asks for, in lower case: "" for unassigned items, none for all items."""
+        """Return the assignees to filter by, in lower case: "" means unassigned items, an empty set all items."""
         if _NOBODYS.search(line):
             return frozenset({""})
         if named := persons_in(line, self._tracker):
@@ -259,7 +259,7 @@ class Answers:
 
 
 def persons_in(line: str, tracker: WorkTracker) -> frozenset[str]:
-    """Return the names in a line that are assignees of the first items of the backlog, in lower case."""
+    """Return the names in a line, in lower case, that are assignees of the first `_SIFTED` items of the backlog."""
     known = {item.assignee.casefold() for item in tracker.items(WorkFilter(limit=_SIFTED)) if item.assignee}
     longest_first = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
     return frozenset(re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", line.casefold()) if known else ())

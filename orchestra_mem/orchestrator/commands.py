@@ -1,4 +1,4 @@
-"""Execute commands: a method for each action changes the state of work and describes what it did."""
+"""Execute commands: one method per action changes work items and describes the change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Commands:
         """Execute an intent.
 
         Raises:
-            Unclear: A phrase is ambiguous, or something is missing.
+            Unclear: A phrase is ambiguous or matches no item, or a required value is missing.
             InvalidChangeError: The state of work forbids the change.
             NotFoundError: There is no such item.
         """
@@ -119,7 +119,7 @@ class Commands:
         return f"; still waits for {', '.join(map(_short, open_ones.values()))}" if open_ones else ""
 
     def _freed(self, closed: Sequence[WorkItem]) -> str:
-        """Describe the items that waited for closed items and now wait for nothing; "" if there are none."""
+        """Describe the dependents of closed items that now wait for no open item; "" if there are none."""
         filters = (WorkFilter(blocked_by=item.id, statuses=_UNBLOCKED, limit=_NAMED_AT_MOST) for item in closed)
         waited = {each.id: each for where in filters for each in self._tracker.items(where)}
         free = [item for item in waited.values() if not self._tracker.blockers(item.id)]
@@ -137,7 +137,7 @@ class Commands:
         return _done(Happening.BLOCKED, now, f"Blocked {_named(now)}{by}{f': {why}' if why else ''}")
 
     def _held_by(self, intent: Intent, resolver: Resolver) -> tuple[list[WorkItem], str]:
-        """Return the blocking items and the reason; a phrase for no item is the reason, as in "stuck with legal"."""
+        """Return the blocking items and the reason; a phrase that names no item is the reason ("stuck with legal")."""
         if not intent.other:
             return [], intent.value
         try:

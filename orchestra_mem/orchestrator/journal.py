@@ -26,10 +26,10 @@ LINE, TASK = "nl_command", "task_execution"
 """Types of the operations that an orchestrator records: a line, a task attempt."""
 WORK = "work_change"
 """Type of an operation for changes made outside any operation, such as a person's edits."""
-_REACH = 40  # newest operations to search for what a phrase may mean, and for a change to undo
-_OTHERS_MAY_TELL = timedelta(seconds=2)  # another process may be about to record a more recent change itself
+_REACH = 40  # number of newest operations searched for mentioned items and for a change to undo
+_OTHERS_MAY_TELL = timedelta(seconds=2)  # another process may still record a younger change itself
 UNDONE = "undone"
-"""Key of the id of the operation that a line has undone, in its operation's data."""
+"""Key in an undo operation's data; the value is the id of the undone operation."""
 _CHANGED, _SPOKEN_OF = "changed", "spoken_of"
 _MOST, _MOST_CHARS = 10, 160
 _DID: Mapping[str, str] = {
@@ -52,18 +52,18 @@ _LAST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """Records what an orchestrator does, under the name `agent`, and reads it again."""
+    """Records an orchestrator's lines, task attempts and work changes under the name `agent`, and reads them again."""
 
     memory: OrchestratorContextManager
     tracker: WorkTracker
     agent: str
-    running: set[int] = field(default_factory=set)  # events of running tasks, whose attempts will record them
+    running: set[int] = field(default_factory=set)  # ids of events that running task attempts will record
 
     def record(
         self, reply: Reply, changes: Sequence[WorkEvent] = (), *, kind: str = LINE,
         data: Mapping[str, Json] | None = None,
     ) -> Reply:  # fmt: skip
-        """Record a line with its answer (or `data`) as the cause of changes; return the reply with its operation."""
+        """Record a line with its answer (or `data`) as the cause of changes; return the reply with the operation id."""
         told = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
         return replace(reply, operation=self.record_changes(kind, told, changes).id)
 
@@ -79,7 +79,7 @@ class Journal:
         return operation
 
     def record_unattributed_changes(self) -> None:
-        """Record changes that have no operation: a person's edits, and those that a crash left unrecorded."""
+        """Record work changes without an operation: a person's edits, and changes that a crash left unrecorded."""
         changes = [each for each in self.tracker.unattributed(_OTHERS_MAY_TELL) if each.id not in self.running]
         if not changes:
             return
@@ -107,7 +107,7 @@ class Journal:
         return None
 
     def _has_changed(self, operation: Operation) -> bool:
-        """Check whether an operation left an item other than it was before; a second "defer" does not."""
+        """Check whether an operation had a net effect on any item; a repeated "defer" has none."""
         changed = operation.data.get(_CHANGED) if isinstance(operation.data, dict) else None
         items = {item for listed in changed.values() for item in _ids(listed)} if isinstance(changed, dict) else ()
         try:
@@ -140,7 +140,7 @@ def line_record(reply: Reply) -> dict[str, Json]:
 
 
 def _spoken_of(effects: Sequence[Effect], changed: bool) -> dict[str, Json]:
-    """Return the ids of changed and of mentioned items, as an operation's data store them."""
+    """Return the ids of changed and of mentioned items, in the format of an operation's data."""
     done: dict[str, list[Json]] = {}
     rest: list[Json] = []
     for effect in effects:
@@ -173,10 +173,10 @@ def _ids(value: Json) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentQuestion:
-    """Which operations a question asks for: those that meet all conditions given.
+    """A filter for the operations that a question is about; all given conditions must hold.
 
-    `since` is inclusive, `until` exclusive. `did` is what they did ("failed", "created", …). `session` counts back from
-    0, the newest. `limit` is the maximum number of newest operations, None for all.
+    `since` is inclusive, `until` exclusive. `did` is a kind of change ("failed", "created", …), "" for any. `session`
+    counts back from 0, the newest. `limit` is the maximum number of newest operations, None for all.
     """
 
     since: datetime | None = None
@@ -222,13 +222,13 @@ def answer_recent(
     question: RecentQuestion, operations: Iterable[Operation], events: Sequence[WorkEvent],
     item: Callable[[int], WorkItem], sessions: Sequence[str],
 ) -> tuple[str, tuple[Operation, ...]]:  # fmt: skip
-    """Describe what was done, oldest first; return the text and the operations that it describes, newest first.
+    """Describe the operations that a question is about, oldest first; return the text and the operations, newest first.
 
     Args:
         operations: Operations in any order; questions among them are left out.
         events: Changes of work; those caused by the operations show what was done to which items.
         item: Returns an item's present state.
-        sessions: Ids of all sessions, newest first, after a "" if no session is active.
+        sessions: Ids of all sessions, newest first. The first is "" if no session is active.
     """
     came_from: dict[int, list[WorkEvent]] = {}
     for event in events:
@@ -257,7 +257,7 @@ def answer_recent(
 
 
 def _session_meant(back: int, sessions: Sequence[str], with_work: Set[str]) -> str | None:
-    """Return the session `back` steps ago, skipping sessions without a fitting operation unless it is the newest."""
+    """Return the newest session for `back` 0, else the first with fitting operations at least `back` sessions ago."""
     older = (each for each in sessions[back:] if each in with_work)
     return next(older, None) if back else sessions[0]
 
@@ -302,7 +302,7 @@ def _text_of(operation: Operation) -> str:
 
 
 def _first_of(data: Json, fields: str) -> str:
-    """Return the first non-blank text among space-separated fields. With `_TELLS`, other data count as a text."""
+    """Return the first non-blank text among space-separated fields. For `_TELLS`, data without fields is the text."""
     if not isinstance(data, dict):
         return str(data or "") if fields == _TELLS else ""
     values = (data.get(field) for field in fields.split())
@@ -325,7 +325,7 @@ class CatalogHooks:
 
     @hookimpl
     def before_execution(self, kind: str, subject: Json, agent: str, use_memory: bool) -> InjectedMessage | None:
-        """Return a task's title and description with the relevant items in front."""
+        """Return a task's text after the relevant catalog items; None for a line or without `use_memory`."""
         if kind != TASK or not use_memory or not isinstance(subject, int):
             return None
         item = self._tracker.item(subject)
@@ -333,7 +333,7 @@ class CatalogHooks:
 
     @hookimpl
     def pre_message(self, text: str, agent: str, use_memory: bool) -> InjectedMessage | None:
-        """Return the line with the relevant items in front; None for an empty line or without `use_memory`."""
+        """Return the line after the relevant catalog items; None for an empty line or without `use_memory`."""
         return self._memory.inject(text, agent=agent) if use_memory and text.strip() else None
 
     @hookimpl

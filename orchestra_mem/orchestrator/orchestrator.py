@@ -2,7 +2,7 @@
 
 It is also an example of embedding the library: it requests a context before each line or task attempt, and records the
 result as an operation afterwards. Work items are changed before that operation is recorded. If the process dies in
-between, the next one records the changes (`Journal.record_unattributed_changes`).
+between, the next process records the changes (`Journal.record_unattributed_changes`).
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ _SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
-    """A question for the next line: which of the readings `options`, or which of `candidates` a `phrase` means.
+    """A question for the next line: which of the readings `options` is meant, or which of the items `candidates`.
 
-    A yes applies to what the question named: the items `meant`, or the undo of the operation `undoing`. With
-    `first_only` it named only the first intent, and the remaining intents are still unconfirmed.
+    `phrase` is the ambiguous phrase for the candidates. A yes confirms the items `meant`, or the undo of the operation
+    `undoing`; with `first_only` it confirms only the first intent, and the remaining intents are still unconfirmed.
     """
 
     line: str
@@ -89,7 +89,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         memory: Memory that records everything. It stays open after the orchestrator has ended.
         tracker: Keeps the state of work; by default the memory's tracker.
         model: Reads lines that the grammar cannot read, and formulates answers; by default the memory's model. Without
-            any model neither is done.
+            a model, the classifier reads those lines, and answers only quote the memory.
         agent: Name under which operations are recorded.
         confirm: Whether `cancel` and `undo` ask for confirmation.
         least_quality: Minimum quality of a task's result, 0 to 1; below it the task is retried, and finally fails.
@@ -159,7 +159,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         if is_no(line):
             told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
             reply = Reply(line=line, outcome=Outcome.ANSWERED, text=told)
-            # A line that was only offered as a note is perhaps a fact, which is extracted from the message.
+            # A line that was offered only as a note may be a fact; as `message` it stays open to fact extraction.
             offered = [(each.action, each.target) for each in chain(*(waiting.options if waiting else ()))]
             declined = {"message": waiting.line} if waiting and offered == [(Action.NOTE, "")] else {}
             return self._journal.record(reply, data={**line_record(reply), **declined})
@@ -175,7 +175,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         return self._suggested(line, parsed, talk)
 
     def _question_in(self, line: str, talk: Talk) -> Intent | None:
-        """Read any other question as one about the item or person that it names; None if there is no such question."""
+        """Read a line as a question about the item or person that it names; None if it asks or names nothing."""
         if not _ASKS.fullmatch(line):
             return None
         if named := resolve_line(line, talk).items:
@@ -187,7 +187,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         return read_line(line, [item.title for item in items])
 
     def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
-        """Offer possible meanings of a line, or say that it was not understood."""
+        """Offer possible meanings of a line, or reply that the line was not understood."""
         offered = suggestions(line, parsed, talk)
         if not offered:
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
@@ -216,7 +216,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         self, line: str, intents: Sequence[Intent], talk: Talk, chosen: Mapping[str, Sequence[int]],
         agreed: _Waiting | None = None,
     ) -> Reply:  # fmt: skip
-        """Execute intents in order, each atomically; if one has to ask, it and the rest wait for the answer."""
+        """Execute intents in order, each atomically; an intent that has to ask, and all later ones, wait."""
         replies: list[Reply] = []
         for place, intent in enumerate(intents):
             if agreed and agreed.meant:
@@ -318,7 +318,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
     # Ending
 
     def shutdown(self, graceful: bool = True) -> Path | None:
-        """Flush the session, or with `graceful=False` leave it for the next start to continue. Safe to call twice.
+        """Flush the session; with `graceful=False`, leave it open for the next start to continue. Safe to call twice.
 
         Returns:
             Path of the flushed session's document; None if no session was flushed.
@@ -350,7 +350,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
 
 
 def _names(items: Sequence[WorkItem]) -> str:
-    """List items by name; after the first `_MOST_NAMED`, only their number."""
+    """List the first `_MOST_NAMED` items by name, and count the rest."""
     more = [f"{len(items) - _MOST_NAMED:,} more"] if len(items) > _MOST_NAMED else []
     return ", ".join([*(item.name for item in items[:_MOST_NAMED]), *more])
 

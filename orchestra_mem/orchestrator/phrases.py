@@ -45,13 +45,13 @@ _STATUSES = _table(
     },
 )
 STATUS_WORDS: dict[str, tuple[WorkStatus, ...]] = {word: said["statuses"] for word, said in _STATUSES.items()}
-"""By word the statuses that it means."""
+"""The statuses that each word means."""
 _SAYS: dict[str, dict[str, Any]] = {
     **_PLACES, **_STATUSES, **{word: {"count": count, "many": True} for word, count in _COUNTS.items()},
     **_table("select", {"other": "other", "next": "next", "previous": "previous prior", "same": "same"}),
     **_table("select", {"rest": "rest remaining"}), "others": {"select": "other", "many": True}, "new": {},
 }  # fmt: skip
-"""By modifier (a word before the head noun) the fields of `Phrase` that it sets."""
+"""The fields of `Phrase` that each modifier (a word before the head noun) sets."""
 _HAPPENINGS = {each.value: each for each in Happening} | dict.fromkeys(("added", "made"), Happening.CREATED)
 _PLURALS = frozenset(kind.plural for kind in WorkKind)
 _NO_NAME = STOP_WORDS - {"own", "few", "over", "up", "off", "out"} | frozenset(
@@ -100,7 +100,7 @@ _DID = re.compile(
     rf"(?: (?:that|which|who|i|we|you|just|have|has|is|was|been))* (?P<did>{_any({*_HAPPENINGS, *_STATUSES})})\b"
     r"(?: (?P<place>first|last)\b)?"
 )
-# Any other clause that restricts the phrase becomes a single "word". No title has it, so the phrase matches nothing.
+# Any other clause that restricts the phrase becomes a single "word" that no title contains: the phrase must not match.
 _TELLS = re.compile(
     r"(?i)(?: (?:that|which|who|i|we|they|nobody)\b|,? (?:but|except|without|excluding) )[^,;:.]*"
     r"| (?-i:[A-Z][a-z]+ \w+ed)\b"
@@ -116,8 +116,8 @@ class Phrase:
 
     `many` is False for one item, True for several, None if undecided; `count` is the number of items. `position` counts
     from 1, or from -1 at the end; 0 is the middle. `words` are descriptive words in lower case. `select` is "other",
-    "rest", "next", "previous", "same" or "". The items are below `owner`, or among its items if `part` is set. A `bare`
-    phrase has no determiner, kind or `#` that marks it as a reference.
+    "rest", "next", "previous", "same" or "". If `owner` is set, the items are below the owner's items, or with `part`
+    among them. A `bare` phrase has no determiner, kind or `#` that marks it as a reference.
     """
 
     text: str
@@ -138,7 +138,7 @@ class Phrase:
 
 
 class PhraseReader:
-    """Finds the phrases of a line. `names(words, wide)` checks whether words name an item; `wide` searches further."""
+    """Finds the phrases of a line. `names(words, wide)` checks if words name an item, among more items if `wide`."""
 
     def __init__(self, line: str, names: Callable[[Words, bool], bool]) -> None:
         plain, mended = line[:_MOST_CHARS].translate(_PLAIN_MARKS), classifier().vocabulary.mended
@@ -185,7 +185,7 @@ class PhraseReader:
         return self._behind(phrase, headed=found["one"] != "it" and not found["many"])
 
     def _title(self, at: int) -> Phrase | None:
-        """Parse the longest run of words that names an item, with what it possesses: "login's tasks"."""
+        """Parse the longest run of words that names an item, and a possession after it: "login's tasks"."""
         found = _TITLE.match(self.line, at)
         words = _words(found[0]) if found else ()
         if not found or words[0] in _SAYS or len(words[0]) < 3:
@@ -196,12 +196,12 @@ class PhraseReader:
         return owned if count and (owned is not title or self._names(title.words, False)) else None
 
     def _named(self, words: Words) -> int:
-        """Return how many of the first words name an item together; 0 if the first word alone does not."""
+        """Return the number of leading words that together name an item; 0 if the first word names none."""
         counts = range(1, len(words) + 1)
         return next((count for count in counts if not self._names(words[:count], False)), len(words) + 1) - 1
 
     def _noun(self, at: int, owner: Phrase | None = None) -> Phrase | None:
-        """Parse determiners, modifiers, head and what follows: "the two failed stories of the auth epic"."""
+        """Parse determiners, modifiers, head noun and complement: "the two failed stories of the auth epic"."""
         found = _NOUN.match(self.line, at)
         if found is None or not (owner or found["determiner"] or _ALONE.match(self.line, at)):
             return None
@@ -233,7 +233,7 @@ class PhraseReader:
         return replace(phrase.owner, start=at, end=phrase.end) if is_side and phrase.owner else phrase  # "its status"
 
     def _behind(self, phrase: Phrase, headed: bool) -> Phrase:
-        """Parse what follows the head: "about login", "that failed", "I just created", "of the epic"."""
+        """Parse a complement after the head noun: "about login", "that failed", "I just created", "of the epic"."""
         line, end = self.line, phrase.end
         said: dict[str, Any] = {}
         if found := _LIST.match(line, end):
@@ -259,7 +259,7 @@ class PhraseReader:
         return replace(phrase, end=found.end(), **said) if found else phrase
 
     def _owning(self, phrase: Phrase) -> Phrase:
-        """Parse what follows a possessive: "the epic's stories"."""
+        """Extend a phrase by a noun that it possesses: "the epic's stories"."""
         mark = _OWNS.match(self.line, phrase.end) if phrase.kind or self.line[phrase.end :].startswith("'") else None
         if not mark or phrase.text.lower() in ("it", "that", "this", "they", "what"):
             return phrase

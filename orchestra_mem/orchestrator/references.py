@@ -61,7 +61,7 @@ def _resolve(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
 
 
 def _owned(phrase: Phrase, owner: Phrase, need: Need, talk: Talk) -> Resolution:
-    """Resolve a phrase with an owner, an item or a person: "its tasks", "Dana's interview", "the first of them"."""
+    """Resolve a phrase whose owner is an item or a person: "its tasks", "Dana's interview", "the first of them"."""
     choice = Choice(replace(phrase, part=False, many=True if phrase.many is None else phrase.many), need, talk)
     there = talk.find(WorkFilter(statuses=OPEN_STATUSES, limit=300)) if len(owner.words) == 1 else ()
     pool = choice.fitting(item for item in there if (item.assignee or "").casefold() == owner.words[0])
@@ -75,7 +75,7 @@ def _owned(phrase: Phrase, owner: Phrase, need: Need, talk: Talk) -> Resolution:
 
 
 def _by_number(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
-    """Resolve item numbers; report a number without an item, or with one of the wrong kind, in the question."""
+    """Resolve item numbers; a question reports unknown numbers and items of the wrong kind."""
     items = tuple(filter(None, map(talk.item, phrase.ids)))
     faults = [f"There is no #{number}." for number in phrase.ids if talk.item(number) is None]
     wanted = [kinds for kinds in ((phrase.kind,) if phrase.kind else (), need.kinds) if kinds]
@@ -87,7 +87,7 @@ def _by_number(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
 
 
 def _decide(phrase: Phrase, found: Iterable[Scored]) -> Resolution:
-    """Choose the candidate with the highest score, or ask if another is close or none is likely."""
+    """Choose the candidate with the highest score, or ask if another score is close or all scores are low."""
     best: dict[frozenset[int], Scored] = {}
     for items, score in sorted(found, key=lambda scored: -scored[1]):
         best.setdefault(frozenset(item.id for item in items), (items, score))
@@ -136,17 +136,17 @@ class Choice:
         return self._talk.word_fit(item, phrase.words, phrase.kind) if fits else 0.0
 
     def fitting(self, items: Iterable[WorkItem]) -> Items:
-        """Return the items that fit at all."""
+        """Return the items with a fit above 0."""
         return tuple(item for item in items if self.fit(item) > 0)
 
     def _wanted(self, items: Items, unfit: float = _UNFIT) -> float:
-        """Return the factor for the items' statuses: 1 if the command expects them all, `unfit` if none."""
+        """Return a score factor: 1 if the command expects the statuses of all items, down to `unfit` if of none."""
         statuses = self._need.statuses
         share = sum(item.status in statuses for item in items) / len(items) if statuses and items else 1.0
         return unfit + (1 - unfit) * share
 
     def picked(self, pool: Items, weight: float) -> Iterator[Scored]:
-        """Yield what the phrase selects from a pool: the items at its position, all of them, or each one separately."""
+        """Yield the phrase's selections from a pool: the items at a position, the entire pool, or each item alone."""
         phrase = self._phrase
         if phrase.position is not None:
             yield _at_place(pool, phrase), weight
@@ -162,7 +162,7 @@ class Choice:
         """Resolve "it", "the epic", "the failed one" by focus; without a match in focus, yield all items that fit."""
         phrase, talk = self._phrase, self._talk
         is_pronoun = not phrase.kind and not phrase.statuses
-        points = phrase.text.lower().startswith(("this", "that"))  # at the newest mention, of one item or several
+        points = phrase.text.lower().startswith(("this", "that"))  # means the newest mention, of one item or several
         weights = dict(talk.focus)
         if phrase.kind or (self._need.kinds and is_pronoun):
             above = talk.above_focus(made_only=is_pronoun)
@@ -186,7 +186,7 @@ class Choice:
             yield (item,), score * self.fit(item) * self._wanted((item,))
 
     def named_items(self) -> Items:
-        """Return items that the words fit, from the items in focus and a search by the first letters of the words."""
+        """Return items that fit the phrase: items in focus, and items found by the first letters of its words."""
         phrase, talk = self._phrase, self._talk
         near = map(talk.item, (*talk.focus, *talk.above_focus(made_only=False)))
         found = {item.id: item for item in near if item}
@@ -222,7 +222,7 @@ class Choice:
             yield from self._there()
 
     def _left(self, pool: Items, group: Group) -> Items:
-        """Return "the other one" or "the rest" of a group: the items that were not dealt with since."""
+        """Return "the other one" or "the rest" of a group: the items that were not handled since its mention."""
         dealt, rest = self._talk.dealt_with(pool, group.at), self._phrase.select == "rest"
         left = tuple(item for item in pool if item.id not in dealt and (item.status.is_open or not rest))
         return () if rest and len(left) == len(pool) else left
@@ -250,7 +250,7 @@ class Choice:
             yield from self.picked(pool, score)
 
     def _same(self) -> Iterator[Scored]:
-        """Resolve "the same epic" to the newest items' parent or the last mention; only plurals mean lists."""
+        """Resolve "the same epic" to the newest item's parent or to the last mention; only a plural means a list."""
         talk, phrase = self._talk, self._phrase
         made = next((seen for seen in talk.seen if seen.happening is Happening.CREATED), None)
         if self._kinds and made and (holders := self.fitting(talk.above(made.items[0]))):
@@ -261,7 +261,7 @@ class Choice:
                 yield from self.picked(pool, seen.weight * self._wanted(pool))
 
     def _neighbours(self) -> Iterator[Scored]:
-        """Resolve "the next one", "the previous task" by the order of a group with the newest subject."""
+        """Resolve "the next one", "the previous task" by the newest subject's place among subjects or in a group."""
         subjects, count = self._talk.subjects, self._phrase.count or 1
         step = 1 if self._phrase.select == "next" else -count
         if step < 0 and len(earlier := self.fitting(subjects[1:])[:count]) == count:

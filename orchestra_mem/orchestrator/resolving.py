@@ -1,4 +1,4 @@
-"""Resolve the phrases of commands to items or to a question, suggest commands, and read the answers to questions.
+"""Resolve the phrases of commands to items or to a question, suggest commands, and parse the answers to questions.
 
 Yes and no are matched against fixed word lists, not classified: a yes changes data, and a no must be respected.
 """
@@ -21,7 +21,7 @@ from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolut
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk, expected_parent, expected_target, title_fit
 from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
 
-_AT_HAND = "it"  # the target of a command without one
+_AT_HAND = "it"  # the target if a command names none
 _MOST_OFFERED = 5
 _SURELY_NAMED = 0.6
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
@@ -55,7 +55,7 @@ def _namer(talk: Talk) -> Callable[[tuple[str, ...], bool], bool]:
 
 
 def resolve_line(line: str, talk: Talk) -> Resolution:
-    """Resolve the target of an entire line; for a line that creates items, their parent."""
+    """Resolve the target that a line names; for a line that creates items, the parent of the new items."""
     read = read_line(line).intents
     intent = read[0] if read else Intent(action=Action.STATUS)
     is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
@@ -83,7 +83,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
 
 
 class Unclear(Exception):
-    """The orchestrator has to ask: `phrase` may mean any of `candidates` (item ids), or matches no item."""
+    """The orchestrator must ask `question`: `phrase` may mean any of `candidates` (item ids), or matches no item."""
 
     def __init__(self, question: str, phrase: str = "", candidates: Sequence[WorkItem] = ()) -> None:
         super().__init__(question)
@@ -94,7 +94,7 @@ class Unclear(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Resolver:
-    """Resolves phrases in a conversation; `chosen` maps phrases to item ids that are already known, such as answers."""
+    """Resolves phrases in a conversation; `chosen` maps phrases that the user has already explained to item ids."""
 
     talk: Talk
     chosen: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -125,14 +125,14 @@ class Resolver:
         return items[0]
 
     def named(self, phrase: str) -> tuple[int, ...]:
-        """Return the ids of the items that a phrase means, () if it is unclear."""
+        """Return the ids of the items that a phrase means, () if the phrase is unclear."""
         try:
             return tuple(item.id for item in self.many(phrase))
         except (Unclear, NotFoundError):
             return ()
 
     def container(self, kind: WorkKind) -> WorkItem | None:
-        """Return the parent of a new item if the line names none: the newest mention or its ancestor.
+        """Return the default parent of a new item: the item mentioned last, or an ancestor of it.
 
         A story created right after its epic belongs to the epic. Milestones and epics get no parent (None).
         """
@@ -148,7 +148,7 @@ class Resolver:
 
 
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:
-    """Return the candidates that an answer names, by number or phrase; () if it names anything else."""
+    """Return the candidates that an answer names, by number or phrase; () if it names any other item."""
     said = line.strip().rstrip(".!").lower()
     found = resolve_text(said, talk.listing(candidates))
     named = tuple(item.id for item in found.items)
@@ -156,7 +156,7 @@ def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, 
 
 
 def speaker() -> str:
-    """Return the speaker's name: the user of the process, or "me" if that has no name."""
+    """Return the speaker's name: the user of the process, or "me" if the user has no name."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):
@@ -176,7 +176,7 @@ _AGREES = re.compile(
 _LONGEST = 60  # characters of a yes or no
 _MOST = 3
 _SURE = 0.5  # minimum confidence of a destructive reading
-# A sentence of at least four words that asks nothing; it may be a note if it is no command.
+# A statement of at least four words, which may be a note if it is no command.
 _TELLS = re.compile(r"(?i)\W*(?!(?:who|what|why|when|where|how|which)\b)(?:\S+\s+){3,}\S*[^\s?]\s*")
 _TEXTS = (Action.NOTE, Action.DECIDE, Action.REPORT, Action.UNDO)
 
@@ -207,7 +207,7 @@ def choice_in(line: str, options: int) -> int | None:
 # Suggestions
 
 Suggestions = dict[str, tuple[Intent, ...]]
-"""Intents with their phrases replaced by item numbers, by the text that asks about them."""
+"""Maps the text of each suggestion to its intents, in which item numbers replace the phrases."""
 
 
 def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
@@ -217,7 +217,7 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
     remains, a plain sentence is offered as a note.
     """
     readings = [parsed.intents]
-    if parsed.intents or resolve_line(line, talk).items:  # else the line must at least name an item
+    if parsed.intents or resolve_line(line, talk).items:  # without a reading, the line must at least name an item
         readings += [read for command in parsed.nearest if not _takes_away(read := read_line(command).intents)]
     if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
         del readings[0]
@@ -277,7 +277,7 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
 
 
 def _meant(phrase: str, need: Need, line: str, talk: Talk) -> list[list[WorkItem]]:
-    """Return the possible meanings of a phrase, likeliest first, then those of the line if given."""
+    """Return the possible meanings of a phrase, likeliest first, then the meanings of `line` if it is not empty."""
     found = [resolve_text(phrase, talk, need)] if phrase else []
     found += [resolve_line(line, talk)] if line else []
     rows = [row for each in found for row in ([[item] for item in each.candidates] if each.ask else [[*each.items]])]

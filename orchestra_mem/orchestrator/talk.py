@@ -48,7 +48,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """What a command expects of its items. An empty field expects nothing.
+    """The kinds and statuses that a command expects of its items. An empty field expects nothing.
 
     `kinds` is a requirement: items of other kinds are excluded. `statuses` is a preference: items with other statuses
     score less.
@@ -73,19 +73,19 @@ _STATUSES: Mapping[Action, tuple[WorkStatus, ...]] = {
 
 
 def expected_target(intent: Intent) -> Need:
-    """Return what an intent expects of its target; for new items, what it expects of their parent."""
+    """Return the kinds and statuses expected of an intent's target, or of the parent if the intent creates items."""
     if intent.action in (Action.CREATE, Action.ADD):
         return expected_parent(intent.kind)
     return Need(statuses=_STATUSES.get(intent.action, ()))
 
 
 def expected_parent(kind: WorkKind | None) -> Need:
-    """Return what a new item of a kind requires of its parent."""
+    """Return the kinds that the parent of a new item of `kind` may have; any kind if `kind` is None."""
     return Need(kinds=PARENT_KINDS[kind] if kind else ())
 
 
 class Outcome(StrEnum):
-    """How a line was dealt with."""
+    """How a line was handled."""
 
     DONE = "done"
     ANSWERED = "answered"
@@ -97,7 +97,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a line did to items, or which items it mentioned, in order. `text` describes a change, "" for a mention."""
+    """A change of items by a line, or a mention of items. `text` describes the change or note; "" without either."""
 
     happening: Happening
     items: tuple[int, ...]
@@ -140,7 +140,7 @@ class Told:
 
 
 def shown(items: Sequence[int]) -> tuple[Effect, ...]:
-    """Return the effect of mentioning items without changing them; () without items."""
+    """Return the effect of mentioning `items` without changing them, as a tuple; () if `items` is empty."""
     happening = Happening.MENTIONED if len(items) == 1 else Happening.LISTED
     return (Effect(happening=happening, items=tuple(items), text=""),) if items else ()
 
@@ -179,8 +179,8 @@ Items = tuple[WorkItem, ...]
 class Group:
     """Items that belong together, in the order in which they were shown or created.
 
-    `weight` is 1 for the newest mention and decays with age. `at` is the number of newer mentions. A `loose` group was
-    never mentioned as one: its items were just mentioned one after the other.
+    `weight` is 1 for the newest mention and decays with age. `at` is the number of newer mentions. The items of a
+    `loose` group were never mentioned together, only one after the other.
     """
 
     items: Items
@@ -239,7 +239,7 @@ class Talk:
             item = parent
 
     def below(self, holders: Sequence[WorkItem], kind: WorkKind | None) -> Items:
-        """List all descendants of a kind, or the children if it is None, by id."""
+        """Return all descendants of a kind, or only the children if `kind` is None, sorted by id."""
         found: list[WorkItem] = []
         layer = list(holders)
         while layer:
@@ -251,7 +251,7 @@ class Talk:
 
     @cached_property
     def focus(self) -> dict[int, float]:
-        """How much each item is in focus, 0 to 1, by id; one of several listed items is less so than a single item."""
+        """Focus of each mentioned item by id, 0 to 1; an item in a list has less focus than an item mentioned alone."""
         found: dict[int, float] = {}
         for seen in self.seen:
             above = {item.parent for item in seen.items}
@@ -265,13 +265,13 @@ class Talk:
 
     @cached_property
     def spoken_of(self) -> dict[int, float]:
-        """How recently each item was mentioned, alone or among others, 0 to 1, by id."""
+        """Recency of each item's last mention, alone or with others, by id; 1 is the newest mention."""
         return {item.id: seen.weight for seen in reversed(self.seen) for item in seen.items}
 
     def above_focus(self, *, made_only: bool) -> dict[int, float]:
-        """Return how much the ancestors of mentioned items are in focus, 0 to 1, by id.
+        """Return the focus of the ancestors of mentioned items by id, 0 to 1.
 
-        With `made_only` only created items count: adding a story puts its epic in focus.
+        With `made_only`, return only the ancestors of created items: adding a story puts its epic in focus.
         """
         told = [seen for seen in self.seen if not made_only or seen.happening is Happening.CREATED]
         rows = [
@@ -288,7 +288,7 @@ class Talk:
         return tuple(dict.fromkeys(seen.items[0] for seen in self.seen if len(seen.items) == 1))
 
     def dealt_with(self, items: Items, ago: int) -> set[int]:
-        """Return the ids of items that the last `ago` mentions dealt with; if all or none, only the newest subject."""
+        """Return ids of items in the last `ago` mentions except lists; if that is all or none, the newest subject's."""
         ids = {item.id for item in items}
         since = [seen for seen in self.seen[:ago] if not seen.is_shown]
         found = ids & {number for seen in since for item in seen.items for number in (item.id, item.parent)}
@@ -297,7 +297,7 @@ class Talk:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """Groups of items: mentioned together or treated alike in succession; then loose ones, the last two and all."""
+        """Items mentioned together or handled alike in succession, then loose groups: the last two and all subjects."""
         found = [seen for seen in self.seen if len(seen.items) > 1]
         runs = ((self._run(seen.at), seen) for seen in self.seen)
         found += [Group(run, seen.weight * _RUN, seen.at) for run, seen in runs if len(run) > 1 and run != seen.items]
@@ -314,14 +314,14 @@ class Talk:
         return tuple(dict.fromkeys(made[::-1]))
 
     def _run(self, at: int) -> Items:
-        """List the items of mention `at` and of the preceding mentions of equal kind and happening, oldest first."""
+        """Return the items of mention `at` and of the run of older mentions like it, oldest first; () for a list."""
         first = self.seen[at]
         like = (first.items[0].kind, first.happening)
         rows = list(takewhile(lambda seen: (seen.items[0].kind, seen.happening) == like, self.seen[at:]))
         return () if first.is_shown else tuple(dict.fromkeys(item for seen in rows[::-1] for item in seen.items))
 
     def word_fit(self, item: WorkItem, said: tuple[str, ...], kind: WorkKind | None) -> float:
-        """Score how well words describe an item, by its title or by its and an ancestor's title, 0 to 1."""
+        """Score how well words match an item's title, or the titles of the item and an ancestor together, 0 to 1."""
         if not said or (own := title_fit(said, item.title)):
             return own if said else 1.0
         for parent in self.above(item):
@@ -334,7 +334,7 @@ class Talk:
 
 @lru_cache(maxsize=4_096)
 def title_fit(said: tuple[str, ...], title: str) -> float:
-    """Score how well words match a title: 0 if the title lacks one of them, 1 if they cover all of it."""
+    """Score how well words match a title: 0 if the title lacks a word, 1 if the words cover the entire title."""
     whole = tuple(words(title))
     present = [word for word in whole if word not in STOP_WORDS] or whole
     told = [word for word in said if word not in STOP_WORDS] or said
@@ -351,7 +351,7 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
 
 @lru_cache(maxsize=16_384)
 def _alike(word: str, other: str) -> float:
-    """Score how alike two words are: the same word or stem, one the start of the other, or one edit apart."""
+    """Score the similarity of two words: 1 for the same stem, less for a prefix or a difference of one edit, else 0."""
     word, other = word.replace("-", ""), other.replace("-", "")
     if word == other or stem(word) == stem(other):
         return 1.0

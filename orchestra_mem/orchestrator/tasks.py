@@ -39,7 +39,7 @@ _STATUS_AFTER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """The argument of a task's work. `iteration` counts from 1; `previous` is None in the first attempt.
+    """The argument of a `Work` callable. `iteration` counts from 1; `previous` is None in the first attempt.
 
     `injection` holds the catalog items relevant to the task, None if the catalog was not queried.
     """
@@ -164,7 +164,7 @@ def _failure(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRunner:
-    """Runs tasks, updates their items' status, records each attempt, and retries below `least_quality`, 0 to 1."""
+    """Runs tasks, updates their status, records attempts, and retries results below `least_quality`, 0 to 1."""
 
     journal: Journal
     hooks: Hooks
@@ -221,7 +221,7 @@ class TaskRunner:
             try:
                 if status is not WorkStatus.IN_PROGRESS:
                     self.journal.tracker.set_status(item.id, status, reason=result.error)
-            except InvalidChangeError as error:  # it has open dependencies, or was closed meanwhile
+            except InvalidChangeError as error:  # the item has open dependencies, or was closed meanwhile
                 result = replace(result, error=result.error or str(error), decision=Decision.ESCALATE)
         data = task_record(item, result)
         operation = self.journal.record_changes(TASK, data, [*changes, *last], tokens)

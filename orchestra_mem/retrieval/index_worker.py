@@ -22,9 +22,9 @@ _UNHEARD = "the server of embeddings has not answered yet"
 
 
 class Guard:
-    """A circuit breaker: consecutive failures block calls for 5, 10, then 20 s, and from `failures` on for `reset_s`.
+    """A circuit breaker: failures in a row block calls for 5, 10, then 20 s; at `failures` and more, for `reset_s`.
 
-    No pause is longer than `reset_s`. The first successful call resets it. Safe to share between threads.
+    No pause is longer than `reset_s`. A successful call resets the count. Safe to share between threads.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class GuardedEmbedder:
     Args:
         embedder: The embedder to call.
         guard: Blocks calls after a failure.
-        is_remote: Whether the embedder is a server. While the server has not answered yet or has failed, only `embed`,
-            which runs in the background, calls it; `embed_query` raises at once. So does `model` before any answer.
+        is_remote: Whether the embedder is a server. Before its first answer and after a failure, only `embed` calls it,
+            which runs in the background; `embed_query` raises at once, and before the first answer `model` does, too.
     """
 
     def __init__(self, embedder: Embedder, guard: Guard, *, is_remote: bool = False) -> None:
@@ -88,7 +88,7 @@ class GuardedEmbedder:
         return self._model
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts."""
+        """Embed texts; first probe a server that has not answered yet or has failed."""
 
         def work() -> Vectors:
             if self._is_remote and (self._model is None or self._guard.problem):
@@ -99,7 +99,7 @@ class GuardedEmbedder:
         return self._guard.call(work)
 
     def embed_query(self, query: str) -> Vector:
-        """Embed a query."""
+        """Embed a query; raise at once if a server has not answered yet or has failed."""
         if self._is_remote and (self._model is None or self._guard.problem):
             raise EmbedderError(self._guard.problem or _UNHEARD)
         return self._guard.call(lambda: self._embedder.embed_query(query))
@@ -111,7 +111,7 @@ _CLOSING_S = 2.0
 
 
 class IndexWorker:
-    """Runs `catch_up` in a background thread: on request, and again while the embedder fails. Sets `rested` after each.
+    """Runs `catch_up` in a background thread on request, and again while the embedder fails. Sets `rested` after a run.
 
     Args:
         catch_up: Indexes everything new, in small steps; must return early once `closing` is set.
@@ -145,7 +145,7 @@ class IndexWorker:
             thread = self._thread
         if thread is None:
             return False
-        # Do not wait for a server, which may take a minute to answer: the thread then ends on the closed index.
+        # Do not wait for a server, which may take a minute: the thread ends later, when it finds the index closed.
         thread.join(_CLOSING_S)
         return True
 

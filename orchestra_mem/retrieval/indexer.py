@@ -103,7 +103,7 @@ class Indexer:
         self._echoes = Echoes()
 
     def note_recalled(self, passages: Sequence[str]) -> None:
-        """Record passages that a model is given now, so that later operations are indexed without repeating them."""
+        """Record passages that a model receives now, so that operations repeating their text are indexed without it."""
         self._echoes.note(passages, after=self._from.log.last_operation())
 
     def keep_recalled(self) -> None:
@@ -145,7 +145,7 @@ class Indexer:
         return self.backlog()
 
     def _begin(self) -> None:
-        # Identity first: if the index is recreated before the marks are read, `set_mark` refuses the old identity.
+        # Read the identity before the marks: if the index is recreated in between, `set_mark` refuses the old identity.
         if self._identity != self._index.identity:
             self._identity, self._ahead = self._index.identity, 0
         self._marks = self._index.marks()
@@ -185,7 +185,7 @@ class Indexer:
                 self._mark("operations", last)
 
     def _border(self, last: int) -> int:
-        """Return the first operation in working memory; older ones are in a session document."""
+        """Return the id of the first operation in working memory; older operations are in a session document."""
         live = self._from.log.live_session()
         return live.spilled_through + 1 if live else last + 1
 
@@ -216,7 +216,7 @@ class Indexer:
         )
 
     def _own(self, operation: Operation) -> Operation | None:
-        """Return an operation without text repeated from the memory; None for stored items and if no text is left."""
+        """Return an operation without text repeated from the memory; None if no text is left, and for stored items."""
         if operation.is_stored or (isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}):
             return None
         data = self._echoes.without(without_recalled(operation.data), operation.id)
@@ -226,7 +226,7 @@ class Indexer:
         return own if plain_text(own).strip() else None
 
     def _stored(self) -> Iterator[None]:
-        """Index the items that programs have stored, the last one under each name; remove replaced and deleted ones."""
+        """Index the latest item that programs have stored under each name; remove replaced and deleted items."""
         last = self._from.log.last_operation()
         for after in range(self._number("stored"), last, _STORED_AT_ONCE):
             through = min(after + _STORED_AT_ONCE, last)
@@ -234,7 +234,7 @@ class Indexer:
             groups = {_name_stored(each): each for each in self._from.log.operations(where) if each.is_stored}
             chunks = [chunk for group, operation in groups.items() for chunk in chunk_stored(operation, group)]
             self._replace(groups, chunks)
-            if groups or through == after + _STORED_AT_ONCE:  # rescanning is cheaper than a write each time
+            if groups or through == after + _STORED_AT_ONCE:  # scanning again is cheaper than a write for each scan
                 self._mark("stored", through)
             yield
 
@@ -347,13 +347,13 @@ class Indexer:
         """Return the remaining work."""
         operations = self._from.log.last_operation() - self._number("operations")
         vectors = count = self._index.count() if self._embedder is not None else 0
-        with suppress(EmbedderError):  # a server that has not answered yet: assume that no chunk has a vector
+        with suppress(EmbedderError):  # raised until a server's first answer: assume that no chunk has a vector
             vectors = len(self._index.without_vectors(self._embedder.model, count)) if self._embedder else 0
         return Backlog(operations=max(0, operations), vectors=vectors)
 
 
 def _name_stored(operation: Operation) -> str:
-    """Return the agent and name of a stored item: its idempotency key without the last word, which makes it unique."""
+    """Return the agent and name of a stored item: the idempotency key without its unique last word."""
     return f"{operation.agent or ''} {(operation.idempotency_key or '').rpartition(' ')[0]}"
 
 

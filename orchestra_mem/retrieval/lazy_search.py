@@ -81,7 +81,7 @@ class LazySearch:
         return self.opened.problem if self.opened else None
 
     def problems(self) -> list[Json]:
-        """Return what is off, in the form that `status` uses."""
+        """Return why search by meaning is off, in the form that `status` uses; empty if no reason is known."""
         return [{"subject": "search", "since": None, "problem": self.problem}] if self.problem else []
 
     def close(self) -> None:

@@ -24,11 +24,11 @@ from orchestra_mem.types import Json, MustKeepKind, MustKeepStatus, Operation
 
 logger = logging.getLogger(__name__)
 
-# Minimum score of a hit, as a share of the best score: if it matches the question itself, and if only a neighbour does.
-# Hits with less are seldom useful enough for their tokens.
+# Minimum scores, as shares of the best: for a hit that matches the question, and for a hit whose neighbour matches.
+# Hits with lower scores are seldom useful enough for their tokens.
 _LEAST_OF_BEST = 0.3
 _LEAST_BESIDE = 0.6
-# Boost for a hit of the asking agents, and again for one of their pattern: about the effect of a matching neighbour.
+# Boost for a hit of the asking agents, and the same for a hit of their pattern: about that of a matching neighbour.
 _THEIRS = 0.15
 
 
@@ -104,7 +104,7 @@ class PassageRetriever:
         return replace(found, whole=whole) if plain_words(chunk.text) in plain_words(whole) else found
 
     def operation(self, number: int) -> Operation | None:
-        """Return an operation; None if the log has no such number, as after the database was lost."""
+        """Return an operation; None if the log lacks the number, for example after the database was lost."""
         try:
             return self._log.operation(number) if number else None
         except NotFoundError:
@@ -252,5 +252,5 @@ def _is_told_by_facts(ledger: Ledger, operation: Operation, where: SearchFilter)
     """Check whether the ledger has the operation's decision as a fact, which also shows if it is still active."""
     number = operation.id
     facts = ledger.must_keeps(kinds=(MustKeepKind.DECISION,), first_operation=number, last_operation=number)
-    # A strict search finds no facts, as they have no agent: there an active decision is shown from its operation.
+    # Facts have no agent, so a strict search finds none; it shows active decisions from their operations instead.
     return bool(facts) and not (where.strict and any(fact.status is MustKeepStatus.STANDING for fact in facts))

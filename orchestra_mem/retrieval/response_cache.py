@@ -30,13 +30,13 @@ _NEAR = 0.80
 """Cosine from which a question that is not accepted counts as a near miss; logged, to help tune the threshold."""
 
 _MAX_ANSWER_CHARS = 1_000_000
-# Number of top passages that an answer is taken to be made from, if the caller names no facts.
+# Number of top passages assumed to be the basis of an answer, if the caller names no facts.
 _FACTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedResponse:
-    """An earlier answer. `similarity` is the cosine of the two questions, 1.0 for the same words."""
+    """An earlier answer. `similarity` is the cosine of the earlier and the new question, 1.0 for the same words."""
 
     answer: str
     question: str
@@ -85,13 +85,13 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
     ) -> CachedResponse | None:
         """Return an earlier answer to the same or a similar question; None if there is no valid one.
 
-        Questions are similar if their vectors are and they differ in no number, name or word such as who or not.
+        Questions are similar if their vectors are, and their numbers, names, and words such as who or not are the same.
 
         Args:
             question: Any string.
-            facts: What the answer is made from; by default the passages that the memory now finds for the question.
+            facts: Texts that the answer is based on; by default the passages that search now finds for the question.
             model: Name of the model that would answer.
-            prompt_file: The model's prompt. Answers made with a different content are not used.
+            prompt_file: File with the model's prompt. Answers made with another content of the file are not used.
 
         Raises:
             ClosedError: The memory has been closed.
@@ -129,7 +129,7 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
         kind = ResponseKind(kind)
         if not question.strip() or len(answer) > _MAX_ANSWER_CHARS or not self._settings.max_entries:
             return False
-        if self._has_secrets(question) or self._has_secrets(answer):  # a masked answer would be a different one
+        if self._has_secrets(question) or self._has_secrets(answer):  # not masked: that would change the answer
             return False
         now = self._clock()
         try:
@@ -199,14 +199,14 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
         return None, 0.0
 
     def _facts(self, question: str, facts: Sequence[str] | None) -> str:
-        """Hash what an answer is made from; by default chunk keys, which change with the chunks' content."""
+        """Hash the facts that an answer is based on; by default the keys of chunks, which change with their content."""
         if facts is None:
             facts = [hit.chunk.key for hit in self._search.open().search(question, limit=_FACTS).matching]
         return digest_of(*sorted(set(facts)))
 
     @staticmethod
     def _system(model: str, prompt_file: str | Path | None) -> str:
-        """Hash the model's name and the current content of its prompt; `StorageError` if that cannot be read."""
+        """Hash the model's name and the current content of its prompt file; `StorageError` if it is unreadable."""
         try:
             prompt = b"" if prompt_file is None else Path(prompt_file).read_bytes()
         except OSError as error:

@@ -20,7 +20,7 @@ from orchestra_mem.serialize import to_object
 from orchestra_mem.settings import RetrievalSettings
 from orchestra_mem.types import Json
 
-# Typical size of an entry with its index line, from which the number of entries is derived, and bounds of that number.
+# Typical size of an entry with its index line; the budget divided by it, within bounds, is the number of entries.
 _ENTRY_TOKENS = 100
 _FEWEST_ENTRIES, _MOST_ENTRIES = 6, 40
 
@@ -116,13 +116,13 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
     ) -> RetrievedContext:  # fmt: skip
         """Retrieve context for a task: an index of entries with their token costs, then the best entries themselves.
 
-        Entries are filled breadth first, and none takes more than twice an equal share. If search fails, the result is
-        empty and its notes give the reason.
+        Each entry gets its shortest form before any gets more; none takes more than twice an equal share of the budget.
+        If search fails, the result is empty and its notes give the reason.
 
         Args:
-            task: What is to be done; any string.
-            agents: Who will do it. Only entries that all of them may see are used; their own rank slightly higher.
-            pattern: How they work together, such as `parallel`; operations with this `pattern` rank slightly higher.
+            task: Description of the task; any string.
+            agents: Agents for the task. Only entries that all of them may see are used; their own rank slightly higher.
+            pattern: How the agents cooperate, such as `parallel`; operations with this `pattern` rank slightly higher.
             max_tokens: The budget.
             where: Restricts the search.
 
@@ -174,8 +174,8 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         """Return past decisions, rules, failures and similar tasks that are relevant to a task, each with its source.
 
         Args:
-            task: What is to be done; any string.
-            agents: Who will do it. Only entries that all of them may see are used; their own rank slightly higher.
+            task: Description of the task; any string.
+            agents: Agents for the task. Only entries that all of them may see are used; their own rank slightly higher.
             limit: Maximum number of entries in each group.
             where: Restricts the search; its tiers and kinds are ignored.
 
@@ -206,7 +206,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         return [entry for entry, size in zip(entries, sizes, strict=True) if size <= token_budget and entry.text]
 
     def clear_cache(self, pattern: str = "") -> None:
-        """Clear the cache, or only contexts whose task, pattern or an agent's name contains `pattern`, in any case."""
+        """Clear the cache, or only contexts with `pattern` in task, pattern or an agent's name; case is ignored."""
         wanted = pattern.casefold()
         with self._lock:
             for moment, request in list(self._cache):

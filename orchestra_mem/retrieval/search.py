@@ -43,14 +43,14 @@ logger = logging.getLogger(__name__)
 
 # Time that a search may spend on indexing new content before it answers; the rest is indexed in the background.
 _AT_ONCE_S = 0.5
-# Time that a search waits for an embedding server; after that, keywords alone find content without vectors.
+# Time that a search waits for an embedding server; then only keywords find content that has no vectors yet.
 _PATIENCE_S = 0.5
 _STEP_S = 0.05
 _UPKEEP_AFTER = 2_000
-# Dense search always returns its nearest chunks: below this cosine a chunk has nothing to do with the query.
+# Dense search returns the nearest chunks, however far; below this cosine, a chunk is unrelated to the query.
 _LEAST_COSINE = 0.2
 _NO_EMBEDDER = "search by meaning needs an embedder, and search.embedder is off: set it to wordllama"
-# Number of chunks on either side that are joined to a hit, as far as they have the same headings.
+# Maximum number of chunks on each side that are joined to a hit if they have the same headings.
 _REACH = 4
 
 
@@ -84,7 +84,7 @@ class ResponseStore(Protocol):
         """Return answers for these facts and this system that are valid at `now` (seconds since 1970), newest first."""
 
     def add(self, response: StoredResponse, *, keep: int) -> None:
-        """Store an answer in place of one to the same question; beyond `keep`, evict the least recently used."""
+        """Store an answer, replacing one to the same question, and keep only the `keep` most recently used answers."""
 
     def used(self, number: int, now: float) -> None:
         """Record that an answer was returned again."""
@@ -260,14 +260,14 @@ class MemorySearch:
         return "\n".join([*before, hit.chunk.text, *beside(chunks[_REACH:])])
 
     def note_recalled(self, passages: Sequence[str]) -> None:
-        """Record passages that a model is given, so that later operations are indexed without repeating them."""
+        """Record passages that a model receives, so that operations repeating their text are indexed without it."""
         self._indexer.note_recalled(passages)
 
     def _best(self) -> tuple[EmbeddingModel, Searcher] | None:
         """Return the known model that has embedded the most chunks, the first on a tie, with its searcher."""
         known = []
         for embedder, searcher in self._searchers:
-            with suppress(EmbedderError):  # a server that has not answered yet
+            with suppress(EmbedderError):  # raised until a server's first answer
                 known.append((embedder.model, searcher))
         embedded = self._index.models()
         return max(known, key=lambda each: embedded.get(each[0], 0), default=None)
@@ -306,11 +306,11 @@ class MemorySearch:
 
     @property
     def _upkeep_due(self) -> bool:
-        """Whether this is the first search of the process, or the index has grown by `_UPKEEP_AFTER` chunks."""
+        """Whether the index has grown by `_UPKEEP_AFTER` chunks; also true for the first search of the process."""
         return self._index.count() >= self._kept_up_at + _UPKEEP_AFTER
 
     def catch_up(self, told: Callable[[Backlog], None] | None = None, *, pause_s: float = 0.0) -> None:
-        """Index everything, then do the upkeep. After each step call `told` with the backlog and wait `pause_s`.
+        """Index everything, then do the upkeep. After each step, pass the backlog to `told` and wait `pause_s`.
 
         Raises:
             StorageError: The index or the memory cannot be read or written.
@@ -337,10 +337,10 @@ class MemorySearch:
         self._worker.follow()
 
     def _standing(self, hits: Sequence[Hit]) -> Iterator[Hit]:
-        """Yield the hits without facts that have been superseded, done or removed since they were indexed.
+        """Yield the hits, leaving out facts that have been superseded, done or removed since they were indexed.
 
-        A fact that a person has reworded is returned and indexed with its new text. The fact lines of a summary show
-        their current state, as in its document.
+        A fact that a person has reworded is yielded and indexed with its new text. The fact lines of a summary show
+        the facts' current states, as in the summary's document.
         """
         numbers = {number for hit in hits for number in _facts_in(hit)}
         facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}

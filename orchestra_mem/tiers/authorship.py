@@ -1,7 +1,7 @@
-"""Blame: who wrote each line of a document, a person or the machine, and from which operations.
+"""Blame: for each line of a document, whether a person or the machine wrote it, and from which operations.
 
-Nothing is recorded for this when documents are written. A document's versions are replayed, oldest first, each with
-its author. The live session document is compared with the text that the event log and the ledger produce.
+Authors of lines are not recorded but computed: a document's versions are replayed, oldest first, each with its author.
+The live session document is compared with the text that the event log and the ledger produce.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from orchestra_mem.types import Author, DocumentName, VersionReason
 from orchestra_mem.work_types import WorkTracker
 
 SESSION = "session"
-# How many of a work item's newest changes are searched for one of a field that its line shows.
+# Number of a work item's newest events that are searched for a change of a field that the item's line shows.
 _EVENTS = 50
 _TOLD_FIELDS = frozenset({"created", "title", "status", "priority", "parent", "depends_on", "assignee"})
 
@@ -81,7 +81,7 @@ class Authorship:
     def _states(self, writer: DocumentWriter, name: str) -> Iterator[tuple[str, Author]]:
         """Yield the texts that a document had, oldest first, each with its author."""
         for version in writer.store.versions(name):
-            if version.reason is not VersionReason.CONFLICT:  # these lost to a simultaneous save
+            if version.reason is not VersionReason.CONFLICT:  # texts that lost to a simultaneous save
                 yield writer.store.read_version(version), version.author
         text = writer.store.read(writer.path(name)) or ""
         last = writer.last_written(name, text)
@@ -114,7 +114,7 @@ class Authorship:
         return origin
 
     def _work_origin(self, number: int) -> Origin | None:
-        """Return who last changed the content of a work item's line, and in which operation. None if unknown."""
+        """Return the author and operation of the last change to a field that the item's line shows; None if unknown."""
         try:
             events = [event for event in self.work.events(number, limit=_EVENTS) if event.field in _TOLD_FIELDS]
         except NotFoundError:

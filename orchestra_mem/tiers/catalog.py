@@ -1,6 +1,6 @@
 """The catalog: memory items that agents have learnt, each owned by one agent or by all, most with an expiry date.
 
-Only a purge removes items. Expired, displaced, superseded and deleted items are hidden from all agents.
+Only a purge removes items. Expired, displaced, superseded and deleted items are not injected, nor listed by default.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ class MemoryCatalog(CatalogReader):
     def store(
         self, item: Mapping[str, object] | MemoryItem, *, agent: str = OWNER, author: Author = Author.PERSON
     ) -> MemoryItem:
-        """Store an item; if a live item has the same content, strengthen that one instead.
+        """Store an item; if a live item has the same content, strengthen the live item instead.
 
         Args:
-            item: The item's fields, see `ItemDraft`; only `content` is required. `ci_source`, the agent that gets the
+            item: The item's fields, see `ItemDraft`; only `content` is required. `ci_source`, the agent that owns the
                 item, defaults to the requesting agent, or to `GLOBAL` for `OWNER`.
             author: Whether a person or the machine wrote the item.
 
@@ -122,7 +122,7 @@ class MemoryCatalog(CatalogReader):
         return PreparedItem(item=item, agent=agent, replaced=tuple(self._superseded(item, earlier)))
 
     def commit(self, prepared: PreparedItem) -> MemoryItem:
-        """Store a prepared item; if a live item has the same content by now, strengthen that one instead."""
+        """Store a prepared item; if a live item has the same content by now, strengthen the live item instead."""
         new, agent = prepared.item, prepared.agent
         with self._store.changing():
             if same := self._store.same(new.ci_source, content_digest(new.content)):
@@ -207,7 +207,7 @@ class MemoryCatalog(CatalogReader):
     @contextmanager
     def _changing(self, item_id: str, agent: str, call: str, *more: str) -> Iterator[MemoryItem]:
         """Yield an item to change, within a transaction; `more` are further agents whose items are written."""
-        # Before the transaction, which would roll back the audit entry of a refusal.
+        # Checked before the transaction, which would roll back the audit entry of a refusal.
         self._check_write(agent, call, self._seen(item_id, agent).ci_source, *more)
         with self._store.changing():
             yield self._seen(item_id, agent)
@@ -218,7 +218,7 @@ class MemoryCatalog(CatalogReader):
         """Change fields of an item, named as in `store`.
 
         Raises:
-            NotFoundError: The agent may not see the item, or there is none.
+            NotFoundError: There is no such item, or the agent may not see it.
             InvalidItemError: Fields are invalid; the error lists every fault.
             AccessDeniedError: The agent may not change the item.
         """
@@ -238,7 +238,7 @@ class MemoryCatalog(CatalogReader):
         return after
 
     def better_summary(self, item: MemoryItem, summary: str, method: str) -> bool:
-        """Replace an item's extractive summary; return False if its content or summary has changed since."""
+        """Replace an item's extractive summary; return False if content or summary differ from `item` by now."""
         with self._store.changing():
             for now in self._store.by_number([item.number]):
                 if (now.content, now.summary, now.summary_method) == (item.content, item.summary, EXTRACTIVE):
@@ -269,10 +269,10 @@ class MemoryCatalog(CatalogReader):
         )  # fmt: skip
 
     def delete(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
-        """Hide an item from all agents; only `purge` removes it permanently.
+        """Mark an item as deleted, which hides it; only `purge` removes it permanently.
 
         Raises:
-            NotFoundError: The agent may not see the item, or there is none.
+            NotFoundError: There is no such item, or the agent may not see it.
             AccessDeniedError: The agent may not change the item.
         """
         with self._changing(item_id, agent, "delete") as item:
@@ -280,11 +280,11 @@ class MemoryCatalog(CatalogReader):
         return replace(item, status=ItemStatus.DELETED)
 
     def expire_old(self) -> int:
-        """Clean up; see `clean_up`. Return the number of items that expired."""
+        """Call `clean_up` and return the number of items that expired."""
         return self.clean_up().expired
 
     def clean_up(self, *, agent: str = OWNER) -> CleanedUp:
-        """Hide expired items and those beyond an agent's limit, and delete audit entries past their retention."""
+        """Hide expired items and items beyond an agent's limit, and delete audit entries past their retention."""
         now = self._clock()
         with self._store.changing():
             expired = self._store.expiring(now)
@@ -296,7 +296,7 @@ class MemoryCatalog(CatalogReader):
 
     @property
     def cleanup_due(self) -> bool:
-        """Whether the last clean-up is too long ago, or lies in the future because the clock was set back."""
+        """Whether the last clean-up is too long ago, is in the future (the clock was set back), or never happened."""
         last, every = self._store.last_cleanup(), timedelta(hours=self._settings.cleanup_interval_hours)
         return last is None or not last <= self._clock() < last + every
 
@@ -304,7 +304,7 @@ class MemoryCatalog(CatalogReader):
         """Permanently remove the hidden items that match a filter; return their number.
 
         Raises:
-            AccessDeniedError: The request is not by `OWNER`.
+            AccessDeniedError: `agent` is not `OWNER`.
         """
         with self.audit.checking(agent, "purge"):
             if agent != OWNER:
@@ -322,7 +322,7 @@ class MemoryCatalog(CatalogReader):
         """Make a hidden item live again, with the lifetime of a new item of its priority.
 
         Raises:
-            NotFoundError: The agent may not see the item, or there is none.
+            NotFoundError: There is no such item, or the agent may not see it.
             AccessDeniedError: The agent may not change the item.
         """
         with self._changing(item_id, agent, "restore") as item:
@@ -337,10 +337,10 @@ class MemoryCatalog(CatalogReader):
     # Exchange
 
     def bring_in(self, document: object, *, agent: str = OWNER) -> int:
-        """Store the items of a catalog document, all or none, except expired ones; return the number of the rest.
+        """Store the unexpired items of a catalog document, all or none; return their number.
 
         Raises:
-            AccessDeniedError: The agent may not write items of one of their agents.
+            AccessDeniedError: The agent may not write items of an agent that the document names.
             InvalidItemError: The document is invalid; the error lists every fault.
         """
         from orchestra_mem.core.catalog.item_drafts import read_catalog
@@ -354,7 +354,7 @@ class MemoryCatalog(CatalogReader):
         return len(drafts)
 
 
-_REACH = 400  # a new item can supersede only the newest live items of its agent, up to this number
+_REACH = 400  # a new item can supersede only this many of its agent's newest live items
 _KEPT = ("content", "summary", "type", "relevance_tags", "priority", "references")
 
 

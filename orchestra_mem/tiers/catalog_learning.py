@@ -31,7 +31,7 @@ from orchestra_mem.types import Author, Json, Operation, OperationFilter
 logger = logging.getLogger(__name__)
 
 _MAX_TEXT_CHARS = 1_000_000
-_SINCE = 1  # for `Echoes`: everything noted (after operation 0) was injected before the exchange that is learnt from
+_SINCE = 1  # operation id for `Echoes`: texts noted with `after=0` count as injected before any exchange
 
 
 @dataclass(eq=False)
@@ -59,7 +59,7 @@ class CatalogLearner:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def note_given(self, agent: str, texts: Sequence[str]) -> None:
-        """Note the texts injected into a message, so that sentences that the agent's answer repeats are not learnt."""
+        """Note the texts injected into a message, so that their sentences are not learnt from the agent's answer."""
         self._echoes[agent].note(texts, after=0)
 
     def put(self, agent: str, message: str, answer: str) -> None:
@@ -84,13 +84,13 @@ class CatalogLearner:
     def work(self, most: int | None = None) -> int:
         """Learn from waiting exchanges, at most `most` if given; return the number of items found.
 
-        Later calls retry an exchange that fails, up to `MAX_ATTEMPTS` attempts; then it is kept for `problems`.
+        An exchange that fails is retried by later calls, up to `MAX_ATTEMPTS` attempts, and then kept for `problems`.
 
         Raises:
             StorageError: A write failed; the exchanges keep waiting.
         """
         with self._lock:
-            self.waits = False  # `put` sets it again for exchanges that come from here on
+            self.waits = False  # set again by `put` for exchanges that arrive from here on
             try:
                 waiting = self.store.exchanges(most or None)
                 found = sum(map(self._learnt, waiting))
@@ -179,7 +179,7 @@ class OrchestrationObservations:
         return self._catalog.items(ItemFilter(references=references, types=[ItemType.OBSERVATION]), agent=agent)
 
     def waiting(self) -> list[Operation]:
-        """Return the recorded orchestrations without an observation, live, hidden or purged, oldest first."""
+        """Return the recorded orchestrations without an observation (hidden and purged ones count), oldest first."""
         recorded = self._log.operations(OperationFilter(type=ORCHESTRATION))
         known: set[str] = set()
         for start in range(0, len(recorded), _AT_ONCE):

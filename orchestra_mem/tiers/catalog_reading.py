@@ -54,7 +54,7 @@ _TOLD_FIELDS = ("content", "summary", "type", "ci_source", "tags", "priority", "
 
 @dataclass(eq=False)
 class AuditTrail:
-    """Records changes at once, in the transaction of the change, and reads in batches.
+    """Records changes and reads of items: a change within the change's transaction, reads later in batches.
 
     Attributes:
         log: Stores the entries.
@@ -133,8 +133,8 @@ class AuditTrail:
         Args:
             agent: Count only injections for this agent.
             since: Count only injections from this time on.
-            unused: Number of injections since its last use at which an item gets the warning `unused`.
-            share: Share of the agent's injected tokens at which an item injected `unused` times gets `share`.
+            unused: An item injected at least this often since its last use gets the warning `unused`.
+            share: An item injected `unused` times gets `share` if it has at least this share of the agent's tokens.
         """
         self._flush_now()
 
@@ -185,7 +185,7 @@ class CatalogReader:
         """Return an item by its id or its number (`M12`), whatever its status unless it is purged.
 
         Raises:
-            NotFoundError: The agent may not see the item, or there is none.
+            NotFoundError: There is no such item, or the agent may not see it.
         """
         try:
             item = self._seen(item_id, agent)
@@ -252,7 +252,7 @@ class CatalogReader:
 
 # Number of agents whose figures are cached; 10,000 items with their tags take a megabyte.
 _AGENTS_KEPT = 128
-# Only this many of the best items are packed into the budget: 2,000 tokens hold a tenth of them at most.
+# Only this many of the best items are considered for a budget: 2,000 tokens hold at most a tenth of this number.
 _CONSIDERED = 1_000
 _EXPLAINED = 5
 
@@ -312,7 +312,7 @@ class CatalogSelector:
         return Injection(agent=ci, text=text, tokens=tokens, items=shown, candidates=candidates)
 
     def _ranked(self, agent: str, message: str) -> tuple[Figures, NDArray[np.float64], int]:
-        """Return figures of the best items, best first, their score parts (4, n), and the number of candidates."""
+        """Return the best items' figures (best first) and score parts (shape (4, n)), and the number of candidates."""
         import numpy as np
 
         from orchestra_mem.core.catalog.packing import Figures, microseconds, score

@@ -36,10 +36,10 @@ _UNREADABLE = "\ufffd"
 class EditedText:
     """A document with people's edits. `digest` is the SHA-256 of its file.
 
-    `base` is the machine's own last text, "" if it never wrote one. `before` and `said` are the document before and
-    after the edits, with known numbers of facts and items, without conflict blocks. `before` is the text as last read,
-    or as the machine left it if it was not read since. If people edited an older text, the facts and items that they
-    deleted from it and that the machine no longer shows are appended to `before`.
+    `base` is the machine's own last text, "" if there is none. `before` and `said` are the document before
+    and after the edits, with known numbers of facts and items, without conflict blocks. `before` is the text last read
+    or last written by the machine, whichever is later. If people edited an older text, `before` also has the facts and
+    items that they deleted from the older text and that the machine no longer shows.
     """
 
     base: str
@@ -49,7 +49,7 @@ class EditedText:
 
     @property
     def as_read(self) -> ReadDocument:
-        """The record for the ledger that these edits have been read."""
+        """The ledger's record of having read these edits."""
         return ReadDocument(base=digest(self.base), file=self.digest, text=self.said)
 
 
@@ -74,9 +74,9 @@ class DocumentWriter:
         ledger: Records which texts were written and read.
         path: Returns the path of a document.
         names: Returns the names of all documents.
-        numbered: Adds to the lines that people wrote in a document the numbers of their facts or items; takes its name
-            and text, and keeps all other bytes.
-        by_people: Returns those of some numbers (`K12`) whose facts or items people wrote or removed.
+        numbered: Takes a document's name and text; returns the text with the numbers of facts or items added to lines
+            that people wrote. All other bytes stay.
+        by_people: Takes numbers such as `K12`; returns those whose facts or items people wrote or removed.
         keep_versions: Number of versions written by the machine that are kept per document.
     """
 
@@ -95,9 +95,9 @@ class DocumentWriter:
 
     @property
     def retry_due(self) -> bool:
-        """Whether it is time to read a document again that was open for writing or unreadable at the last read.
+        """Whether to retry now a document that was open for writing or unreadable at the last read.
 
-        Closing the file or restoring a permission does not change the file state by which edits are detected.
+        Edits are detected by the file's state, which closing the file or restoring a permission does not change.
         """
         return time.monotonic() >= self._again_s
 
@@ -125,7 +125,7 @@ class DocumentWriter:
 
     @contextmanager
     def reading(self) -> Iterator[Mapping[str, EditedText]]:
-        """Yield all documents by name, under the lock, if people saved any since the last read; else an empty dict."""
+        """If people have saved edits since the last read, yield all documents by name, under the lock; else {}."""
         self._is_busy = False
         # Usually nobody has edited anything. Checking that without the lock does not block writers.
         if not self.unread():
@@ -152,7 +152,7 @@ class DocumentWriter:
         return read if read.base == digest(last.text or "") else None
 
     def last_written(self, name: str, current: str | None) -> WrittenDocument:
-        """Return the machine's last write, even if its process was killed before confirming it."""
+        """Return the machine's last write of a document, also one that a killed process did not confirm."""
         last = self.ledger.written(name)
         if last.pending is not None and last.pending_left is not None and current is not None:
             # If someone has edited the file since that write, its front matter still has the time of the write.
@@ -181,16 +181,16 @@ class DocumentWriter:
     def _opened(self, name: str, current: str, left: str) -> str:
         """Return the text that an editor had open when it saved `current`.
 
-        It has the same time in its front matter, which the machine sets at each write. A person may have saved several
-        texts with one time; those saved since the machine `left` the document are no candidates, as it contains none of
-        their changes. If the time is not one of the machine's, the most similar text is returned.
+        The opened text has the same time in its front matter as `current`; the machine sets a new time at each write. A
+        person may have saved several texts with one time. Texts saved since the machine wrote `left` are no candidates,
+        as `left` contains none of their changes. If the machine never wrote that time, return the most similar text.
         """
         time, left_at = written_at(current), written_at(left)
         saved: list[str] = []
         versions = self.store.versions(name)
         while versions and versions[-1].reason is VersionReason.RESTORE:
             if self.store.read_version(versions.pop()) != current:
-                # Someone has restored an earlier text. All its differences from the machine's last text are meant.
+                # Someone has restored an earlier text. All its differences from the machine's last text are intended.
                 return left
             # The restore did not happen: its process was killed after keeping this version.
         for version in versions:
@@ -206,10 +206,10 @@ class DocumentWriter:
     # Writing
 
     def write_all(self, texts: Callable[[], Mapping[str, str]], reason: VersionReason) -> dict[str, StorageError]:
-        """Merge the machine's new texts into their documents. Return the errors by names of documents not written.
+        """Merge the machine's new texts into their documents. Return the errors by name of the document not written.
 
         Args:
-            texts: Reads all edits, then returns the new texts by name. Called again if someone saves meanwhile.
+            texts: Reads all edits and returns the new texts by document name. Called again if someone saves meanwhile.
             reason: Recorded with the versions that keep the earlier texts.
         """
         failed: dict[str, StorageError] = {}
@@ -259,7 +259,7 @@ class DocumentWriter:
             self._confirm(name, last.text or "", last.left or "")
         read = self._read_since(name, last)
         if read is not None and read.file not in (last.digest, digest(plan.current or "")):
-            # The file with the person's edits is empty or gone by now. An undo in their editor restores this text.
+            # The file with the person's edits is now empty or gone. An undo in their editor may bring this text back.
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
         self.ledger.announce_write(name, plan.text, digest(plan.merged), plan.merged)
         if plan.current is not None:
@@ -302,9 +302,9 @@ class DocumentWriter:
             )
         if timeless(marked) != timeless(current):
             return _Plan(name=name, text=text, merged=marked, current=current, last=last)
-        # The file and its author stay as they are, but its text counts as written: an older text saved over it later
-        # deletes none of it. A person's file gets no machine's digest, so that saving the machine's last text over it
-        # counts as taking the edits back.
+        # The file and its author stay, but its text is recorded as written: an older text saved over it later deletes
+        # nothing. For a file that a person wrote, no machine digest is recorded, so that saving the machine's last text
+        # over the file counts as undoing the edits.
         if not untouched and not self._is_newest(name, current):
             self._keep(name, current, last, VersionReason.EDIT)
         self.store.prune_versions(name, self.keep_versions)

@@ -81,7 +81,7 @@ class DraftPlacer:
         return True
 
     def show(self, session: Session) -> None:
-        """Write the drafts that are in the ledger already into a session's document, then drop them."""
+        """Write a session's placed drafts, which the ledger has already, into its document, then drop them."""
         placed = {draft.summary: draft for draft in self.drafts.drafts(session.id) if draft.placed}
         if not placed:
             return
@@ -109,7 +109,7 @@ class DraftPlacer:
 
 
 def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:
-    """Replace each summary in a document by its draft if it still has the text that the draft was made for."""
+    """Replace each summary in a document by its draft, unless its text has changed since the draft was made."""
     parts = [
         _with_text(part, draft.text) if (draft := placed.get(part.summary)) and says(part.block, draft.base) else part
         for part in SessionDocument.parse(text).parts

@@ -1,4 +1,4 @@
-"""Access by name to the documents that the machine writes and people edit, and the catalog's documents."""
+"""Access by name to the documents that the machine writes and people edit, including the catalog's documents."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from orchestra_mem.types import Author, DocumentFault, FileState, Json, Version,
 class SavedEdit:
     """Result of saving an edit of a document that may have changed since it was opened.
 
-    `text` was saved, and `is_merged` is true if it includes changes made since. `current` is the document before the
-    save. If the edit `collides` with those changes, nothing was saved, and `text` has the lines of both sides.
+    `text` is the saved text; `is_merged` is true if it includes changes that others saved since. `current` is the text
+    before the save. If the edit `collides` with those changes, nothing is saved, and `text` has both sides' lines.
     """
 
     text: str
@@ -45,7 +45,7 @@ class SavedEdit:
 
 
 class EditedDocuments:
-    """Reads and changes documents by name, such as `project_state` or `catalog/reviewer`, also their versions.
+    """Reads and changes documents and their versions. Names are, for example, `project_state` or `catalog/reviewer`.
 
     Args:
         writers: Each manages the documents in its `names()`.
@@ -78,7 +78,7 @@ class EditedDocuments:
         return writer.path(name)
 
     def text(self, document: str) -> str:
-        """Return a document's present text, empty if it has no file. Raises `DocumentError` if that is unreadable."""
+        """Return a document's present text, empty if it has no file. Raises `DocumentError` for an unreadable file."""
         return self._store.read(self.path(document)) or ""
 
     def history(self, document: str) -> list[Version]:
@@ -117,7 +117,7 @@ class EditedDocuments:
         """Restore an earlier text, byte for byte. The present text becomes a version.
 
         Returns:
-            The version of the replaced text, or the restored version if there was none or it is the present text.
+            The version of the replaced text; the restored version if no file or no different text was replaced.
 
         Raises:
             NotFoundError: there is no such document or version.
@@ -139,13 +139,13 @@ class EditedDocuments:
             DocumentConflictError: the document's text is no longer `expected`.
         """
         writer, name = self.find(document)
-        there = expected or (None if self._store.read(self.path(document)) is None else "")  # `text` reads none as ""
+        there = expected or (None if self._store.read(self.path(document)) is None else "")  # `text` is "" for no file
         writer.put(name, text, expected=there, reason=VersionReason.EDIT, point="restore")
 
     def save_edit(self, document: str, text: str, *, opened: str) -> SavedEdit:
         """Save a person's edit of the text `opened`, merged with the changes made to the document since.
 
-        If both changed the same lines, nothing is saved, and the person has to combine them.
+        If the edit and those changes touch the same lines, nothing is saved, and the person has to combine them.
 
         Raises:
             NotFoundError: there is no such document.
@@ -170,7 +170,7 @@ class EditedDocuments:
         return [shown_name(name) for writer in self.writers for name in writer.unread()]
 
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
-        """List the unresolved conflicts, each with its document. Unreadable documents count as having none."""
+        """List the unresolved conflicts, each with its document's name. Unreadable documents are skipped."""
         waiting: list[tuple[str, ConflictBlock]] = []
         for name in self.names():
             with suppress(DocumentError):
@@ -217,13 +217,13 @@ logger = logging.getLogger(__name__)
 
 
 class CatalogDocuments(EditedDocuments):
-    """Keeps the documents `catalog/<agent>.md` and the items of the catalog in step.
+    """Synchronises the documents `catalog/<agent>.md` with the items of the catalog.
 
     Args:
-        folder: Folder of all documents; these are in `catalog/` below it.
+        folder: Folder of all documents; its subfolder `catalog/` has the catalog's documents.
         keep_versions: Number of versions written by the machine that are kept per document.
         permanent_from: Lowest priority that a pinned line gets.
-        lock: Reentrant lock of the memory. Always taken before the document lock, which prevents deadlocks.
+        lock: Reentrant lock of the memory. To prevent deadlocks, always taken before the document lock.
     """
 
     def __init__(
@@ -322,7 +322,7 @@ class CatalogDocuments(EditedDocuments):
         Raises:
             StorageError: a version could not be written.
         """
-        with suppress(OrchestraMemError):  # the next write reports it; writing makes the old text a version first
+        with suppress(OrchestraMemError):  # the next write reports a failure; a write keeps the old text as a version
             self.write()
         for agent in {item.ci_source for item in items}:
             marks = tuple(f"(M{item.number})" for item in items if item.ci_source == agent)
@@ -342,8 +342,8 @@ class CatalogDocuments(EditedDocuments):
         """Read people's edits, then rewrite the documents of agents whose items have changed since the last write.
 
         Raises:
-            StorageError: a document could not be written; the others are. After a `DocumentError` it is tried again
-                only when an item or a document has changed.
+            StorageError: a document could not be written; the others are. After a `DocumentError`, the write is
+                repeated only when an item or a document has changed.
         """
         due: dict[str, int] = {}
         through = -1

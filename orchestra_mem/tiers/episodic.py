@@ -3,9 +3,9 @@
 The machine merges its new text into the edited document. A person's lines win: if both changed the same lines, the
 machine's lines are shown below the person's in a marked block. The earlier text is kept as a version first.
 
-Documents are not limited in size. In contexts, the large sections of a too large document are replaced by short forms,
-which the ledger keeps: made by extraction, later perhaps improved by a model. A short form is valid for exactly the
-section text that it was made from.
+Documents are not limited in size. In contexts, the large sections of a too large document are replaced by short forms.
+The ledger keeps them; they are made by extraction, and a model may improve them later. A short form is valid for
+exactly the section text that it was made from.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _LARGE = 1 / 8
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ShortForms:
-    """Makes short forms of large sections and shows them in contexts. The memory's lock must be held for `make`.
+    """Makes short forms of large sections and shows them in contexts. Callers of `make` must hold the memory's lock.
 
     Attributes:
         blocks: Returns the blocks of a document as they are in its file.
-        size_tokens: Documents with more tokens are shortened in contexts; 0 for never.
+        size_tokens: Documents with more tokens are shortened in contexts; with 0, no document is.
         share: Target size of a short form, as a share of its section's tokens.
     """
 
@@ -59,7 +59,7 @@ class ShortForms:
     _refused: set[str] = field(default_factory=set, init=False)
 
     def shown(self, name: DocumentName, blocks: Sequence[Block]) -> tuple[Block, ...]:
-        """Return the blocks, replacing sections that make the document too large by their short forms if they exist."""
+        """Return the blocks, with each section to shorten (see `_chosen`) replaced by its short form, if available."""
         chosen = self._chosen(blocks)
         known = self._loaded() if chosen else {}
         return tuple(
@@ -182,14 +182,14 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         )
 
     def _numbered(self, name: str, text: str) -> str:
-        """Add to lines that people wrote the numbers of their facts and work items; keep all other bytes."""
+        """Add the numbers of facts and work items to the lines that people wrote; keep all other bytes."""
         if name == DocumentName.WORK_PLAN:
             text = self._work.numbered(text)
         known = {squeeze(fact.text): f"K{fact.id}" for fact in self._ledger.by_hand()}
         return with_numbers(name, text, known.get) if known else text
 
     def _by_people(self, numbers: Sequence[str]) -> set[str]:
-        """Return the numbers of those facts that people wrote or removed."""
+        """Return those of the numbers whose facts people wrote or removed."""
         removed = MustKeepStatus.REMOVED
         facts = self._ledger.must_keeps_by_id([int(number[1:]) for number in numbers if number[0] == "K"])
         return {

@@ -33,7 +33,7 @@ from orchestra_mem.types import (
 HEAVIEST = 3.0
 """Weight of what people write into documents, and of the facts of critical operations."""
 
-# Number of latest facts that a new one may supersede or complete. Over a longer distance, a new fact names its object
+# Number of latest facts that a new fact may supersede or complete. Over a longer distance, a new fact names its object
 # too vaguely for a reliable match.
 _REACH = 400
 _STANDING = MustKeepStatus.STANDING
@@ -50,7 +50,7 @@ class FactExtractor:
 
     Args:
         log, ledger: The memory's event log and ledger.
-        lasting: Keep superseded facts standing, marked with the later fact: only people remove facts that are shared.
+        lasting: Keep superseded facts active, marked with the later fact. For the shared log: only people remove facts.
     """
 
     def __init__(self, log: EventLog, ledger: Ledger, *, lasting: bool = False) -> None:
@@ -61,7 +61,7 @@ class FactExtractor:
     def extract(self, session: Session, through: int) -> None:
         """Extract facts from a session's operations that were not processed before, up to the id `through`.
 
-        Stops if another process, which considered this one's lock lost, extracts from the same session meanwhile.
+        Stops if another process, having taken over a lock considered lost, extracts from the session meanwhile.
         """
         reached = session.judged_through
         waiting = self._log.operations(OperationFilter(session=session.id, after=reached, through=through))
@@ -95,14 +95,14 @@ class FactExtractor:
         return len(found)
 
     def _settled(self, found: Sequence[MustKeep]) -> tuple[dict[int, MustKeep], list[MustKeep]]:
-        """Return the known facts that new ones may change, by id, and known and new facts with their updated status."""
+        """Return the known facts that new facts may change, by id, and all of these facts with their updated status."""
         # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.facts.superseding import settle
 
         number = self._ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
         known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=_STANDING, limit=_REACH) if new else []
-        # Facts found late may be superseded by later facts that are known already.
+        # A fact that is found late may be superseded by a known fact of a later operation.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
         new = list(settle([*new, *later]))[: len(new)] if later else new
@@ -114,7 +114,7 @@ class FactExtractor:
     def _without_replaced(
         self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep]
     ) -> list[MustKeep]:
-        """Supersede facts of operations that a new version replaces (a note, a rule file), except a person's."""
+        """Supersede the facts of operations that a newer version (of a note or rule file) replaces, except people's."""
         replaced = {number for each in operations if (number := self._replaced_by(each))}
         for number in replaced:
             old = self._ledger.must_keeps(first_operation=number, last_operation=number, status=_STANDING)
@@ -128,7 +128,7 @@ class FactExtractor:
         ]
 
     def _replaced_by(self, operation: Operation) -> int:
-        """Return the id of the operation, an older version by the same agent, that this one replaces; 0 if none."""
+        """Return the id of the older version, by the same agent, that an operation replaces; 0 if it replaces none."""
         from orchestra_mem.core.histories import REPLACES
 
         named = operation.data.get(REPLACES) if isinstance(operation.data, dict) else None
@@ -185,10 +185,10 @@ def _as_shown(operation: Operation, facts: Sequence[MustKeep]) -> list[MustKeep]
 
 
 def _own(operation: Operation) -> Operation:
-    """Return an operation without text recalled from this memory: a recalled decision is not a new one.
+    """Return an operation without text recalled from this memory: a recalled decision is not a new decision.
 
-    The data are dropped for commands that an orchestrator carried out (`settled`), whose results are work items, for
-    items that a program stores under a name and updates itself, and for stated facts, which `_stated` reads.
+    Three kinds of operations lose all data: commands that an orchestrator carried out (`settled`; the results are work
+    items), items that a program stores under a name and updates itself, and stated facts (see `_stated`).
     """
     settled = isinstance(operation.data, dict) and operation.data.get("settled") is True
     if settled or operation.is_stored or operation.type == STATED_FACT:
@@ -225,7 +225,7 @@ def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
 def fact_changes(
     texts: Mapping[str, EditedText], ledger: Ledger, now: datetime
 ) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
-    """Return the facts that people added to documents, and pairs (before, now) of those that they changed."""
+    """Return the facts that people added to documents, and pairs (before, after) of the facts that they changed."""
     plan = texts.get(DocumentName.WORK_PLAN)
     edits = fact_edits(
         {name: (text.before, text.said) for name, text in texts.items()},
@@ -267,7 +267,7 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
         return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
     found = (fact.found or fact.text) if fact.operation else ""
-    # A person's wording overrides the machine: the fact stands unless the line still says that it is superseded.
+    # A person's wording overrides the machine: the fact is active unless its line still marks it as superseded.
     status = _STANDING if stands else fact.status
     return replace(
         fact,

@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 
 # Subject of the notice that the database is older than the documents.
 HISTORY = "history"
-# Maximum number of cached entries. A document of 40,000 tokens, the default threshold, has about 400 of 100 tokens.
+# Maximum number of cached entries. A document of 40,000 tokens (the default threshold) has about 400 entries.
 _REMEMBERED = 512
 # A torn entry must show at least this much of its heading: a person's last line may well end with a "#".
 _TORN_CHARS = len("### [2")
@@ -185,7 +185,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         waiting = self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
         unspilled = [self.entry(operation, session.started.date()) for operation in waiting if not operation.is_stored]
         known = self._with_unknown_marked(session, text) if after_kill and text is not None else text
-        # After a kill even the first character of an entry is a torn entry. At other times a person may be typing it.
+        # After a kill, even one character of an entry counts as torn. At other times, a person may have typed it.
         least = 1 if after_kill else _TORN_CHARS
         mended = self.machine_text(session) if known is None else self._mended(session, known, unspilled, least)
         if mended != text:
@@ -342,7 +342,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return target
 
     def get_summary(self, max_tokens: int) -> str:
-        """Return the live document if it fits, else the newest of its summaries and entries. Empty if none fits."""
+        """Return the live document if it fits, else its newest summaries and entries that fit. Empty if none fits."""
         text = self.readable_text(self.session)
         if self._counter.count(text) <= max_tokens:
             return text

@@ -43,10 +43,10 @@ class SessionArchives:
     keep_bytes: float
 
     def clean_up(self) -> tuple[list[str], list[str]]:
-        """Remove due archives. Return the names of files removed, and of files kept for a person's lines or a fault.
+        """Remove due archives. Return the names of removed files, and of files kept for a person's lines or a fault.
 
         Raises:
-            StorageError: an archive could not be removed; the ones before it are gone.
+            StorageError: an archive could not be removed; the archives before it have been removed.
         """
         gone: list[str] = []
         kept: list[str] = []

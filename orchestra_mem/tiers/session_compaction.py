@@ -1,4 +1,4 @@
-"""Compact the session document: replace old entries by summaries, and old summaries by one of the next level.
+"""Compact the session document: replace old entries by summaries, and old summaries by a summary of the next level.
 
 The ledger is written first and the document second. After a crash in between, writing the document again repairs it.
 """
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 # Fields that name the task of an operation. Segments are not cut inside a task.
 _TASK_FIELDS = ("task_id", "task", "story_id", "story", "ticket", "issue")
-# Characters of an operation that a summariser reads, from its beginning and its end. Facts are found in all of it.
+# Characters of an operation that a summariser reads, from both ends. Facts are extracted from the complete operation.
 _MOST_READ = 2_400
 _SPEAKER_FIELDS = ("speaker", "author", "role", "from")
 _FIELD_CHARS = 80
@@ -109,7 +109,7 @@ class SessionCompactor:
             self.drafts.place()
             before = self.memory.token_count()
             text = self.memory.text(session)
-            # An entry in the document that a summary covers was put back by a person: do not summarise it again.
+            # If the document has an entry that a summary covers, a person put it back: do not summarise it again.
             left = self._with_summaries(session, text)
             made = list(self._new_summaries(session, left))
             new = [summary for summary, _ in made]
@@ -134,7 +134,7 @@ class SessionCompactor:
         return any(len(self._drafts) > known for _ in self._new_summaries(session, self.memory.text(session), coming))
 
     def settle(self, session: Session, *, known: str | None = None) -> None:
-        """Bring the document up to the ledger: put in its summaries and the present states of facts. Idempotent.
+        """Update the document from the ledger: insert its summaries and the present states of facts. Idempotent.
 
         If summaries replace entries, the old text is kept as a version first, unless it equals `known`: a text that
         needs no version, because it has been kept already or people changed none of these entries.
@@ -170,7 +170,7 @@ class SessionCompactor:
     def _new_summaries(
         self, session: Session, text: str, coming: Sequence[Entry] | None = None
     ) -> Iterator[tuple[Summary, bool]]:
-        """Yield the summaries that are due, each with whether a person has changed part of what it covers.
+        """Yield the summaries that are due, each with whether a person edited an entry or summary that it covers.
 
         coming: Entries that the next refresh will spill, for drafting ahead; the newest segment is then left out.
         """
@@ -209,7 +209,7 @@ class SessionCompactor:
             yield made, changed
 
     def _segments(self, sources: Sequence[Source], borders: Sequence[int]) -> Iterator[tuple[int, Sequence[Source]]]:
-        """Yield segments, each with the first operation it covers, including deleted entries right before it.
+        """Yield segments, each with the first operation covered: deleted entries just before a segment belong to it.
 
         No segment spans a border: a pinned entry, which stays verbatim, or an operation that has a summary already.
         """
@@ -222,7 +222,7 @@ class SessionCompactor:
     def _due(
         self, session: Session, entries: Mapping[int, Block], coming: Sequence[Entry]
     ) -> tuple[list[Source], set[int]]:
-        """Return the operations to compact now, oldest first, and the ids of those that a person has edited."""
+        """Return the operations to compact now, oldest first, and the ids of operations that a person has edited."""
         edited: set[int] = set()
         blocks = {n: block for n, block in entries.items() if not block.pinned and n <= session.spilled_through}
         if not blocks:
@@ -298,7 +298,7 @@ def _source_of(operation: Operation, text: str) -> Source:
 
 
 def _weight(operation: Operation) -> float:
-    """Weigh an operation without its text: 1.5 if critical or said by a user, 0.5 for program output, else 1."""
+    """Weigh an operation, ignoring its text: 1.5 if critical or said by a user, 0.5 for program output, else 1."""
     if operation.critical:
         return 1.5
     data = operation.data
@@ -311,7 +311,7 @@ def _weight(operation: Operation) -> float:
 
 
 def _first_field(data: Json, names: Sequence[str]) -> str:
-    """Return the first of the named fields that is not blank, escaped and on one line; empty if there is none."""
+    """Return the first non-blank value of the named fields, escaped and on one line; empty if all are blank."""
     if isinstance(data, dict):
         for name in names:
             value = data.get(name)
@@ -322,7 +322,7 @@ def _first_field(data: Json, names: Sequence[str]) -> str:
 
 
 def _as_shown(known: Sequence[Summary], blocks: Mapping[int, Block]) -> tuple[list[Summary], set[int]]:
-    """Return unpinned summaries with the texts in the document, and the ids of those that a person rewrote."""
+    """Return the unpinned summaries with their texts in the document, and the ids of those that people rewrote."""
     standing: list[Summary] = []
     rewritten: set[int] = set()
     for summary in known:

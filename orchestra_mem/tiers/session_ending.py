@@ -70,9 +70,9 @@ _ISSUES = re.compile(r"^\*\*Issues\*\*: .*$", re.MULTILINE)
 def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: WorkView | None = None) -> dict[str, Json]:
     """Return a session's structured summary, with the keys of the source design (section 3.3).
 
-    The lists have at most fifty entries, the newest. `work` is the state of work at the session's end, None if there
-    is none: finished items count as accomplishments, upcoming items as next steps. The facts of the session's
-    operations must have been extracted before.
+    Each list has at most the fifty newest entries. `work` is the state of work at the session's end, None without work
+    items: finished items count as accomplishments, upcoming items as next steps. The facts of the session's operations
+    must have been extracted before.
     """
     newest = log.operations(OperationFilter(session=session.id, limit=1))
     first = log.first_operation(session.id)
@@ -133,7 +133,7 @@ def closing_sections(
 def note_closing(
     log: EventLog, ledger: Ledger, counter: TokenCounter, session: Session, closing: str, now: datetime
 ) -> None:
-    """Store the closing sections in the ledger as the session's summary. Does nothing if it has one already.
+    """Store the closing sections in the ledger as the session's summary, unless the session has one already.
 
     Closing sections with more tokens than the session's operations are no summary and are not stored.
     """

@@ -1,6 +1,6 @@
-"""The decisions that projects share, as a project reads them: from the shared log's document, which people may edit.
+"""Read the decisions that projects share, from the shared log's document, which people may edit.
 
-Only that file is opened, and only after it has changed, so that a locked or broken shared log does not stop a project.
+A project opens only this document, and only after a change, so that a locked or broken shared log does not stop it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _RECORDED = "*Shared by a person.*\n\n"
 # Number of the project's newest facts that shared decisions are compared with.
 _REACH = 400
 Told: TypeAlias = tuple[SharedDecision, MustKeep | None]
-"""A shared decision, and the project's own fact that contradicts and overrides it, None if there is none."""
+"""A shared decision, and the project's own fact that contradicts and overrides it (None without such a fact)."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -97,7 +97,7 @@ class SharedDecisions:
         return replace(each, text=text, project=project, unclear=unclear, tags=tuple(tags))
 
     def told(self) -> list[Told]:
-        """Return the decisions for this project that no fact of its own repeats, each with the fact overriding it."""
+        """Return the decisions for this project that its own facts do not repeat, each with the fact overriding it."""
         entries = tuple(each for each in self.all() if each.is_for(self.tags)) if self.shown else ()
         if not entries:
             return []
@@ -114,12 +114,12 @@ class SharedDecisions:
         return self._compared[1] if own else [(each, None) for each in entries]
 
     def problems(self) -> list[Json]:
-        """Return the faults and remarks as `status` shows problems; empty if contexts do not show the log."""
+        """Return the faults and remarks in the format of `status`; empty if contexts do not show the log."""
         faults = [*self.faults(), *self.remarks()] if self.shown else []
         return [{"subject": "shared decisions", "since": None, "problem": each} for each in faults]
 
     def faults(self) -> list[str]:
-        """Describe faults of the document, and decisions whose audience cannot be read, which apply to no project."""
+        """Describe faults of the document, and decisions that apply to no project, as their audience is unreadable."""
         unclear = [each for each in self.all() if each.unclear]
         faults = self.store.faults(self.path) if self.path and not self.problem else ()
         told = [f"{each}: {each.meanwhile}" for each in faults] or [self.problem] * bool(self.problem)
@@ -130,7 +130,7 @@ class SharedDecisions:
         ]
 
     def remarks(self) -> list[str]:
-        """Describe decisions that this project shared and no longer holds, with advice what to do about each."""
+        """Describe decisions that this project shared and no longer holds, with advice on each."""
         told, shared = [], {each.text.casefold() for each in self.all()}
         for each, own in self.outdated():
             advice = "delete it there if it shall hold for nobody"
@@ -142,8 +142,8 @@ class SharedDecisions:
     def outdated(self) -> list[tuple[SharedDecision, MustKeep]]:
         """Find decisions that this project shared and no longer holds, each with the fact that superseded it.
 
-        If no fact superseded it, it comes with the project's own fact as that is now. Decisions that a person reworded
-        in the shared log are left out.
+        A decision that no fact superseded comes with the project's own fact in its present state. Decisions that a
+        person reworded in the shared log are left out.
         """
         found: list[tuple[SharedDecision, MustKeep]] = []
         for each in self.all():
@@ -164,7 +164,7 @@ class SharedDecisions:
 
 
 def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:
-    """Return, by fact id, the line that says who shared a fact and for whom; without facts that a person wrote."""
+    """Return origin lines (who shared a fact, for whom) by fact id. Facts written into the document have none."""
     known = {each.id: told_origin(each.data) for each in log.operations(OperationFilter(type=STATED_FACT))}
     return {
         fact.id: known.get(fact.operation) or _RECORDED

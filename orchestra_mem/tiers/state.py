@@ -115,7 +115,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
     ) -> WorkItem:
         """Move an item to another status; if it has that status already, only record the reason if one is given.
 
-        Closing an item unblocks those that were blocked without a reason and have no other open dependency.
+        Closing an item unblocks items that depend on it, were blocked without a reason, and wait for nothing else.
 
         Raises:
             InvalidChangeError: The transition is not allowed, a dependency or an item below is open, or the parent is
@@ -136,7 +136,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
             return after
 
     def _free(self, closed: int, change: StateChange) -> None:
-        """Unblock items that depended on a closed item, have no other open dependency, and gave no other reason."""
+        """Unblock items that depended on a closed item, have no open dependency, and were blocked without a reason."""
         change.reason = _FREE
         for item in self._store.items(WorkFilter(blocked_by=closed, statuses=(WorkStatus.BLOCKED,))):
             events = [each for each in self._store.events(item=item.id) if each.field == "status"]
@@ -158,7 +158,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         author: Author = Author.MACHINE,
         operation: int = 0,
     ) -> WorkItem:
-        """Change the given fields; None leaves a field as it is. An empty `assignee` or a `parent` of 0 clears it.
+        """Change the given fields; None leaves a field as it is. An empty `assignee` or `parent` 0 clears the field.
 
         An item that gets another priority is ranked last in it, unless a rank is given.
 
@@ -201,7 +201,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
             return item
 
     def undo(self, operation: int, *, author: Author = Author.MACHINE) -> list[WorkItem]:
-        """Undo all changes that an operation caused, as new events of it; cancel what it created. Notes stay.
+        """Undo all changes of an operation, as new events of that operation; cancel the items it created. Notes stay.
 
         Returns:
             The changed items, in reverse order of the operation's changes.
@@ -241,7 +241,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
             made += self._store.events(after=last)
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Record which operation caused events, by their ids."""
+        """Record which operation caused the events with the given ids."""
         self._store.attribute(events, operation)
 
     def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
@@ -271,7 +271,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         return self._store.items(where or WorkFilter())
 
     def events(self, item_id: int | None = None, *, after: int = 0, limit: int | None = None) -> list[WorkEvent]:
-        """Return events, oldest first: of one item if given, with ids above `after`, at most the newest `limit`.
+        """Return events, oldest first, optionally of one item: those with ids above `after`, only the newest `limit`.
 
         Raises:
             NotFoundError: There is no such item.

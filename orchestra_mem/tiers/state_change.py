@@ -1,4 +1,4 @@
-"""A change of work items: stores it with its events, and checks it against related items.
+"""Store a change of work items with its events, and check the change against related items.
 
 The checks run within the change's transaction: otherwise concurrent changes, each valid alone, could break a rule.
 """
@@ -105,7 +105,7 @@ class StateChange:
             )
 
     def _check_finished(self, before: WorkItem | None, after: WorkItem) -> None:
-        """Check that a closed item has no open items below it, and a done one no open dependencies."""
+        """Check that a closed item has no open items below it, and that a done item has no open dependencies."""
         if after.status.is_open or before is None or before.status is after.status:
             return
         finished = after.status is WorkStatus.DONE
@@ -139,5 +139,5 @@ class StateChange:
 
 
 def _said(before: WorkItem | None, after: WorkItem) -> str:
-    """Name an item for an error; a new one by kind and title, as its number is rolled back with it."""
+    """Name an item in an error; a new item by kind and title, as the error rolls its number back."""
     return after.name if before else f'{a(after.kind)} "{after.title}"'

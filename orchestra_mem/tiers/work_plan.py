@@ -1,6 +1,6 @@
 """The work plan in both directions: show the tracker's items in documents, and apply people's edits to the tracker.
 
-Each edit is applied once: the ledger keeps the text that was last read. Reading it again, in this or another process,
+Each edit is applied once: the ledger keeps the text that was last read. Reading the same text again, in any process,
 therefore finds no edits, and an old edit does not undo later changes by the machine.
 """
 
@@ -59,7 +59,7 @@ class WorkPlan:
     # Showing
 
     def view(self) -> WorkView | None:
-        """Return the work to show, None if there is none; cached as long as nothing changes."""
+        """Return the work to show, None if there are no work items; cached as long as nothing changes."""
         newest = self.tracker.events(limit=1)
         if not newest:
             return None
@@ -138,7 +138,7 @@ class WorkPlan:
 
         A new line gets the number of the item created for it; a line whose number was deleted gets it back.
         """
-        # Not `has_work(text)`: a text written before there were any items lacks the heading that it looks for.
+        # `has_work(text)` would be wrong: a text from before the first item lacks the heading that `has_work` needs.
         lines = plan_lines(text) if self.tracker.events(limit=1) else ()
         if all(line.number for line in lines):
             return text
@@ -162,7 +162,7 @@ class WorkPlan:
         return with_item_numbers(text, number_of)
 
     def _created_last(self) -> list[PlanLine]:
-        """Return lines of the open items that people created lately, to recognise such a line without its number.
+        """Return the lines of open items that people created lately, to recognise lines that have lost their numbers.
 
         An item cancelled by deleting its line counts as open: the line may come back from a text without its number.
         """
@@ -235,7 +235,7 @@ class WorkPlan:
 
 
 def _namesake(line: PlanLine, known: Sequence[PlanLine], taken: set[int]) -> int:
-    """Return the number of a line with the same title that is not taken, preferably under the same parent; else 0."""
+    """Return the untaken number of a known line with the same title, preferably under the same parent; 0 if none."""
     found = [each for each in known if each.title == line.title and each.number not in taken]
     same = [each for each in found if each.parent == line.parent]
     return next((each.number for each in [*same, *found]), 0)

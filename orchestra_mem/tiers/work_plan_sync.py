@@ -28,8 +28,8 @@ _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkSt
 _MOST_TOP = 25
 _MOST_ROWS = 80
 _MOST_FUTURE = 15
-# Maximum number of items kept only because the plan shows them already: closed ones, so that a tick can be undone, and
-# ones beyond the limits above, so that a line that a person adds to a long list does not vanish.
+# Maximum number of items kept only because the plan shows them already: closed items, so that a tick can be undone, and
+# items beyond the limits above, so that a person's new line in a long list does not vanish.
 _MAX_KEPT = 20
 _MAX_LOOKED_UP = 2 * _MAX_KEPT
 _MOST_ACTIVE = 10
@@ -81,7 +81,7 @@ class Overview:
         self._add_kept({item.id for items in self._below.values() for item in items})
 
     def _unfold(self, item: WorkItem, left: int) -> int:
-        """Collect the descendants of an item, at most `left` of them; return how many more there is room for."""
+        """Collect the descendants of an item, at most `left` of them; return how many more would fit."""
         if left <= 0:
             return 0
         self._unfolded.add(item.id)
@@ -92,13 +92,13 @@ class Overview:
         return left
 
     def _to_do_below(self, item: WorkItem, limit: int) -> list[WorkItem]:
-        """Return an item's children that are to do; skip the query if no item of a narrower kind is to do."""
+        """Return an item's children to do, without a query if the tracker has no item to do of a narrower kind."""
         if not any(self._counts[kind][status] for kind in _KINDS[_KINDS.index(item.kind) + 1 :] for status in _TO_DO):
             return []
         return self._tracker.items(WorkFilter(parent=item.id, statuses=_TO_DO, limit=limit))
 
     def _add_kept(self, there: set[int]) -> None:
-        """Add the newest items that the plan shows and the tree lacks: closed ones, and ones beyond the limits."""
+        """Add the newest items that the plan shows but the tree lacks: closed items, and items beyond the limits."""
         found: list[WorkItem] = []
         for number in [number for number in self._shown if number not in there][:_MAX_LOOKED_UP]:
             with suppress(NotFoundError):
@@ -161,7 +161,7 @@ class Overview:
         return f", {reason}" if reason else ""
 
     def _next(self, active: Sequence[WorkItem], backlog: Sequence[WorkItem]) -> list[Mention]:
-        """Return items to continue or start: those without open dependencies and without open items below."""
+        """Return items to continue or start, which have no open dependencies and no open items below them."""
         urgent = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_MOST_NEXT))
         pending = [item for item in backlog if item.status is WorkStatus.PENDING]
         ready = {item.id: item for item in active if self._is_ready(item)}
@@ -216,7 +216,7 @@ Tell = Callable[[int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One change to try. Its error is reported for the item `number`, prefixed with `about` if that is not empty."""
+    """One change to try. Its error is reported for the item `number`, prefixed with `about`."""
 
     number: int
     run: Callable[[], None]
@@ -232,7 +232,7 @@ class WorkEditor:
     created: dict[int, int] = field(default_factory=dict)
 
     def apply(self, edits: PlanEdits) -> None:
-        """Apply all edits; retry refused ones as long as others succeed, then report those that remain refused."""
+        """Apply all edits; retry refused edits as long as others succeed, then report the edits that remain refused."""
         steps = list(self._steps(edits))
         while steps:
             refused = [(step, error) for step in steps if (error := _refusal(step.run))]
@@ -243,7 +243,7 @@ class WorkEditor:
             steps = [step for step, _ in refused]
 
     def _steps(self, edits: PlanEdits) -> Iterator[_Step]:
-        """Yield changed fields first, then reopened items, new lines, moves, closed items, and new orders last."""
+        """Yield steps in order: fields, open statuses, new lines, moves, other statuses, removed lines, new orders."""
         statuses = [_Step(edit.number, partial(self._set_status, edit)) for edit in edits.changed if edit.status]
         opened = {edit.number for edit in edits.changed if edit.status and edit.status.is_open}
         for edit in edits.changed:
@@ -377,12 +377,12 @@ def _not_read() -> None:
 
 
 def _expected(status: WorkStatus, was: PlanLine) -> bool:
-    """Check whether an item has the status that its line showed, if any, or was merely started since."""
+    """Check whether an item still has the status that its line showed (if it showed one), or was only started since."""
     return was.says in (None, status) or (was.says is WorkStatus.PENDING and status is WorkStatus.IN_PROGRESS)
 
 
 def _fitting_priorities(row: Sequence[WorkItem], moved: set[int]) -> Mapping[int, int]:
-    """Return by item the priority that fits its place in `row`: moved items adapt to their new neighbours."""
+    """Return the fitting priorities by item id: moved items adapt to their new neighbours in `row`."""
     found: dict[int, int] = {}
     low = 1
     for place, item in enumerate(row):

@@ -47,10 +47,10 @@ class WorkingMemory(RejectsDesignArguments, use="open_memory(project, config=con
                     self._leaving += 1
 
     def add_operation(self, operation: Operation) -> None:
-        """Add a recorded operation. Does nothing if `record_operation` has added it already, as it normally does.
+        """Add a recorded operation, unless it or a newer one was added before. `record_operation` adds its own.
 
         Raises:
-            TypeError: not a recorded operation.
+            TypeError: `operation` is not a recorded operation.
         """
         if not isinstance(operation, Operation):
             raise TypeError(
@@ -75,7 +75,7 @@ class WorkingMemory(RejectsDesignArguments, use="open_memory(project, config=con
         return count > 1 and (count > self.max_operations // 2 or self._tokens(first) > self.max_tokens // 2)
 
     def overflow(self) -> list[Entry]:
-        """Return the entries to spill: whenever a limit is exceeded, the oldest, until half of both limits is left."""
+        """Return the entries to spill: once a limit is exceeded, the oldest entries, down to half of both limits."""
         with self._lock:
             return [entry for entry, _ in islice(self._entries, self._leaving)]
 
@@ -103,7 +103,7 @@ class WorkingMemory(RejectsDesignArguments, use="open_memory(project, config=con
         """Remove the operations up to and including an id, after the next tier has stored them."""
         with self._lock:
             while self._entries and self._entries[0][0].operation.id <= operation_id:
-                # In this order an interrupt in between delays the spill of one entry, but spills none too early.
+                # In this order, an interrupt in between may delay the spill of one entry, but causes no early spill.
                 self._leaving = max(0, self._leaving - 1)
                 self._entries.popleft()
 

@@ -29,7 +29,7 @@ _NEW_ID = {"id": "nullif(?, 0)"}
 _ITEMS = Table("memory_items", MemoryItem, write={"number": "nullif(?, 0)"})
 _EXCHANGES = Table("exchanges", Exchange, write=_NEW_ID)
 _AUDIT = Table("audit", AuditEntry, write=_NEW_ID)
-_MOST_CLAUSES = 500  # words of a text search; the rest are ignored, as SQLite nests up to 1,000 conditions
+_MOST_CLAUSES = 500  # limit on the words of a text search, as SQLite nests at most 1,000 conditions
 _CHANGE, _MOVE, _CLEANUP = "change", "last move", "last cleanup"
 _SET = "INSERT INTO catalog_state VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _NAME = "catalog"
@@ -45,7 +45,7 @@ class SqlCatalogStore(Stored):
         return self._database.transaction("catalog")
 
     def add(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
-        """Store a new item under the next number; `keys` are the normalised tags by which it is matched."""
+        """Store a new item under the next number. `keys`: Its normalised tags, by which searches find the item."""
         with self.changing():
             item = replace(item, number=0, changed=self._next_change())
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
@@ -56,11 +56,11 @@ class SqlCatalogStore(Stored):
         return item
 
     def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
-        """Overwrite a stored item. Only live items keep their tag rows, so only those match by tag."""
+        """Overwrite a stored item. Tag rows are kept for live items only, so no other item is found by tag."""
         with self.changing():
             item = replace(item, changed=self._next_change())
             before = self._database.value(_NAME, "SELECT ci_source FROM memory_items WHERE number = ?", [item.number])
-            if before != item.ci_source:  # the former agent loses an item, which its own rows do not show
+            if before != item.ci_source:  # no row of the former agent shows that it has lost an item
                 self._database.write(_NAME, _SET, (_MOVE, item.changed))
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             self._database.write(_NAME, _ITEMS.update("digest", "tag_count", key="number"), values)
@@ -107,7 +107,7 @@ class SqlCatalogStore(Stored):
         return found[0] if found else None
 
     def items(self, where: ItemFilter) -> list[MemoryItem]:
-        """Return the items that match a filter, highest priority or newest first, as the filter says."""
+        """Return the items that match a filter, newest first, or highest priority first if it sets `by_priority`."""
         condition, values = _passing(where)
         first = "priority DESC" if where.by_priority else "timestamp DESC"
         tail = f"{condition} ORDER BY {first}, number DESC LIMIT ? OFFSET ?"
@@ -133,7 +133,7 @@ class SqlCatalogStore(Stored):
         return self._database.find("listing the catalog", _ITEMS, tail, (change, limit))
 
     def last_change(self, agent: str | None = None) -> int:
-        """Return the number of the last change to any item, or to the items that an agent has or had; 0 if none."""
+        """Return the last change's number, default 0. With `agent`, only its items and moves between agents count."""
         if agent is None:
             return self._state(_CHANGE) or 0
         query = (
@@ -143,7 +143,7 @@ class SqlCatalogStore(Stored):
         return int(self._database.value("reading the catalog", query, [agent, _MOVE]) or 0)
 
     def last_move(self) -> int:
-        """Return the number of the last change that moved an item to another agent, 0 if none did."""
+        """Return the number of the last change that moved an item to another agent, 0 if no item was moved."""
         return self._state(_MOVE) or 0
 
     def _state(self, name: str) -> int | None:
@@ -156,7 +156,7 @@ class SqlCatalogStore(Stored):
         return self._database.find("listing the catalog", _ITEMS, f"{tail}ORDER BY number DESC LIMIT ?", (limit,))
 
     def figures(self, agent: str, after: int = 0) -> list[tuple[int, ...]]:
-        """Return the figures of an agent's live items, or of all its items, live or not, changed after `after`."""
+        """Return the figures of an agent's live items; with `after`, of its items of any status changed since."""
         query = (
             "SELECT number, timestamp, priority, tag_count, tokens, summary_tokens, "
             "CASE WHEN status = 'live' THEN 1 ELSE 0 END, "
@@ -166,7 +166,7 @@ class SqlCatalogStore(Stored):
         return self._database.rows("reading the catalog", f"{query}{tail} ORDER BY number", (agent, after))
 
     def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
-        """Return (tag key, item number) pairs of an agent's live items, or of those among `numbers`."""
+        """Return (tag key, item number) pairs of an agent's live items, or only of the items in `numbers`."""
         query, values = "SELECT tag, item FROM memory_tags WHERE ci_source = ?", [agent]
         if numbers is not None:
             query += " AND item IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
@@ -179,13 +179,13 @@ class SqlCatalogStore(Stored):
         return self._database.find("listing the catalog", _ITEMS, tail, (now,))
 
     def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
-        """Return the agent's surplus of live items over `most`: lowest priority first, then oldest, never permanent."""
+        """Return the agent's live items in excess of `most`, lowest priority and oldest first; none is permanent."""
         tail = "WHERE ci_source = ? AND status = 'live' AND priority < ? ORDER BY priority, timestamp, number LIMIT ?"
         excess = self.count(ItemFilter(agents=(agent,))) - most
         return self._database.find("listing the catalog", _ITEMS, tail, (agent, permanent_from, max(0, excess)))
 
     def agents(self) -> list[str]:
-        """Return the agents that have items, live or not, at the cost of one index lookup each."""
+        """Return the agents that have items, live or not, at the cost of one index lookup per agent."""
         following = "SELECT min(ci_source) FROM memory_items"
         query = (
             f"WITH RECURSIVE found (agent) AS ({following} UNION ALL "

@@ -24,16 +24,16 @@ from orchestra_mem.errors import (
 )
 from orchestra_mem.ports import WritePoint
 
-# A checkpoint waits for the disk. Refreshes run one, so recording an operation meets one only if 4,000 pages (16 MB)
-# accumulate without a refresh. With SQLite's default of 1,000, checkpoints would show near the 99th percentile.
+# A checkpoint waits for the disk. Every refresh runs a checkpoint, so that recording an operation runs one only after
+# 4,000 pages (16 MB) without a refresh. SQLite's default of 1,000 pages would show in the 99th percentile of latency.
 _CHECKPOINT_PAGES = 4_000
-_AT_ONCE_MS = 50  # other processes hold the write lock for less time to record an operation
+_AT_ONCE_MS = 50  # longer than other processes hold the write lock to record an operation
 
 
 class Database(SqlDatabase):
     """An SQLite database file. Safe to share between threads; several processes may open the same file.
 
-    With `read_only`, the file is read in place, or from a copy if SQLite cannot do that, and every write is refused.
+    With `read_only`, the file is read in place, or from a copy if that is impossible, and every write is refused.
 
     Raises:
         DatabaseDamagedError: The file is not a database of this program.
@@ -94,7 +94,7 @@ class Database(SqlDatabase):
                 "may be written to"
             )
         if version < len(MIGRATIONS):
-            # Read-only, only the temporary copy of an empty database gets here, and no other process has it open.
+            # If read-only, this is the temporary copy of an empty database, which no other process has open.
             with nullcontext() if self.read_only else self.transaction("migrate"):
                 self._migrate()
         self._files.hold()
@@ -132,7 +132,7 @@ class Database(SqlDatabase):
     def _begun(self, name: str) -> Iterator[sqlite3.Connection]:
         writer = self._writer
         if writer.in_transaction:
-            # The rollback of an earlier transaction failed. The new one must not become part of it.
+            # An earlier transaction is still open, since its rollback failed: the new transaction must not join it.
             writer.execute("ROLLBACK")
         self._check_in_place(name)
         writer.execute("BEGIN IMMEDIATE")
@@ -144,7 +144,7 @@ class Database(SqlDatabase):
                 self.checkpoint()
         except BaseException:
             # SQLite rolls back by itself after some errors, such as a full disk. If this rollback fails, the next
-            # transaction repeats it; the original error is the one to report.
+            # transaction repeats the rollback, and the caller gets the original error.
             if writer.in_transaction:
                 with suppress(sqlite3.Error):
                     writer.execute("ROLLBACK")
@@ -191,7 +191,7 @@ class Database(SqlDatabase):
             return _pragma(self._writer, "data_version"), self._writer.total_changes
 
     def can_write_now(self) -> bool:
-        """See `SqlDatabase.can_write_now`. True on any error but a lock: the write itself reports the error."""
+        """See `SqlDatabase.can_write_now`. Errors other than a lock also give True: the write itself reports them."""
         with self._lock:
             self._check_open()
             if self.read_only or self._current is not None:
@@ -221,7 +221,7 @@ class Database(SqlDatabase):
         return columns_of(self.rows("reading the schema", query))
 
     def checkpoint(self) -> None:
-        """Copy the write-ahead log into the database now, as far as readers allow, so that no later write waits for it.
+        """Copy the write-ahead log into the database now, as far as readers allow, so that no later write has to.
 
         A disk error is ignored: the next checkpoint copies the same pages.
         """
@@ -230,7 +230,7 @@ class Database(SqlDatabase):
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def compact(self) -> None:
-        """Rewrite the file, so that no deleted or replaced data remain in it. Needs free space of the file's size.
+        """Rewrite the file, so that no deleted or replaced data remain in it. Needs free disk space of the file's size.
 
         Raises:
             StorageError: The disk is too full, or refuses the write.
@@ -258,8 +258,8 @@ class Database(SqlDatabase):
             if self._closed:
                 return
             self._closed, self._current = True, None
-            # The last connection to close copies the log into the database. If the log was deleted while in use, that
-            # must be a connection to the log now on disk.
+            # The connection closed last copies its log into the database. If the log was deleted while in use, a new
+            # connection is closed last: only a new connection has opened the log that is now on disk.
             last = [self._connect()] if self._files.problem else []
             with suppress(sqlite3.Error):
                 for connection in last:

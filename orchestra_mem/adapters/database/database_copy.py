@@ -21,7 +21,7 @@ from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json
 
 _AT_ONCE = 1_000
-# Rows to copy of tables with data that belong to one database only, such as the mark that its memory was moved away.
+# Conditions for the rows to copy, for tables with data of one database only, such as the mark of a moved memory.
 _NOT_COPIED = {
     "project_keys": "name NOT IN ('working copy', 'moved')",
     "shared_files": "1 = 0",
@@ -35,7 +35,7 @@ _TAKEN = (
 
 
 class Copied(NamedTuple):
-    """The number of copied rows and the SHA-256 over all of them, in hex; source and target agree on it."""
+    """The number of copied rows, and the SHA-256 of all rows in hex, which is equal in source and target."""
 
     rows: int
     digest: str
@@ -73,7 +73,7 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
 
 
 def copy_to_file(source: SqlDatabase, path: Path, *, on_table: Callable[[str, int], None]) -> Copied:
-    """Copy every table to a new SQLite file, end its write-ahead log, and check its integrity.
+    """Copy every table to a new SQLite file without a write-ahead log, and check the file's integrity.
 
     Raises:
         StorageError: The disk refused, rows differ after the copy, or the new file is damaged.
@@ -135,7 +135,7 @@ class StoredText(NamedTuple):
 
 
 def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
-    """Yield the non-empty texts of all tables, the key of a row last."""
+    """Yield the non-empty texts of all tables; the key of each row comes after its other texts."""
     for table, columns in database.tables().items():
         key = next((name for name in ("number", "id", "name", "item") if name in columns), next(iter(columns)))
         texts = sorted((name for name, is_text in columns.items() if is_text), key=lambda name: name == key)
@@ -149,8 +149,8 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
 def rewrite(database: SqlDatabase, change: Change) -> int:
     """Apply `change` to all stored texts in one transaction; return the number of changed texts.
 
-    Shared documents are left out: they need a new revision, which the document store writes. All former texts, which
-    are compressed, are deleted. The old texts remain in the file until it is compacted.
+    Shared documents are skipped: they need a new revision, which the document store writes. The compressed former
+    texts of documents are all deleted. The old texts remain in the file until it is compacted.
     """
     count = 0
     with database.transaction("redact") as connection:
@@ -168,7 +168,7 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
 
 
 def _derive(connection: Connection, text: StoredText, changed: Any) -> None:
-    """Compute anew what searches compare with a changed text: a secret in it may be in lower case, and so be missed."""
+    """Rebuild the search data derived from a changed text: `change` may miss a secret that is in lower case there."""
     row = (text.row,)
     if text.table == "work_items":
         found = connection.execute("SELECT title, description FROM work_items WHERE id = ?", row).fetchone()

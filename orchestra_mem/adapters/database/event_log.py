@@ -12,7 +12,7 @@ from orchestra_mem.serialize import from_microseconds
 from orchestra_mem.types import STORED_ITEM, Operation, OperationFilter, Session, UnrecordedOperation, WindowRefresh
 
 SESSION_NUMBER = "(SELECT number FROM sessions WHERE id = ?)"
-"""SQL expression for the `session` column of operations and summaries: the session's number for its id."""
+"""SQL expression for the `session` column of operations and summaries: the number of the session with a given id."""
 _OPERATIONS = Table(
     "operations", Operation, read={"session": "(SELECT id FROM sessions WHERE number = operations.session)"}
 )
@@ -21,7 +21,7 @@ _SESSIONS = Table("sessions", Session)
 _REFRESHES = Table("refreshes", WindowRefresh)
 _IS_SHOWN = f"(type <> '{STORED_ITEM}' OR idempotency_key IS NULL)"
 _LIVE = "WHERE status = 'active' ORDER BY number DESC LIMIT 1"
-# A single statement, so that a server takes one round trip. Returns no row if no session is live or the key is known.
+# A single statement takes one round trip to a server. It returns no row if no session is live or the key is known.
 _RECORD = (
     f"{_DRAFTS.insert_from('session', f'number FROM sessions {_LIVE}')} "
     "ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING "
@@ -92,7 +92,7 @@ class SqlEventLog(Stored):
         return self._database.find("listing operations", _OPERATIONS, tail, values)[::-1]
 
     def outline(self, session: str, after: int) -> list[tuple[int, int, datetime]]:
-        """Return (id, entry tokens, time) of a session's operations with ids above `after` that its document shows."""
+        """Return (id, entry tokens, time) of the operations after id `after` that a session's document shows."""
         rows = self._database.rows(
             "listing operations",
             "SELECT id, entry_tokens, timestamp FROM operations "
@@ -173,7 +173,7 @@ class SqlEventLog(Stored):
         return changed.rowcount == 1
 
     def flushing(self) -> list[tuple[Session, str]]:
-        """Return the sessions with an unfinished flush, each with its closing text; none if read-only."""
+        """Return the sessions with an unfinished flush, each with its closing text; an empty list if read-only."""
         if self._database.read_only:  # a flush cannot be finished without writing
             return []
         query = f"SELECT {_SESSIONS.columns}, closing FROM sessions WHERE status = 'flushing' ORDER BY number"

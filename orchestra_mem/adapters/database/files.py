@@ -1,4 +1,4 @@
-"""Files of an SQLite database: detection of deleted or replaced ones, and read access to read-only ones."""
+"""Files of an SQLite database: detect deleted or replaced files, and open a database that is read-only."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class HeldFiles:
     def hold(self) -> None:
         """Record the device and inode of each file."""
         for suffix in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):  # read-only: from a copy, or without a log
+            with suppress(FileNotFoundError):  # a read-only database is read from a copy or has no log
                 path = self._path.with_name(self._path.name + suffix)
                 self._held[path] = _identity(path)
 
     def check(self, doing: str) -> bool:
         """Check whether the log or its index was deleted, for example by a clean-up tool, and set `problem` if so.
 
-        Returns True only once: the caller must then run a checkpoint, as no later process can read the log.
+        Returns True only once. The caller must then run a checkpoint, as later processes cannot read the deleted log.
 
         Raises:
-            StorageError: A file was replaced, or the database is gone: anything written now could be lost with it.
+            StorageError: A file was replaced, or the database is gone, so that new records could be lost.
         """
         for path, held in self._held.items():
             try:
@@ -69,10 +69,10 @@ def _identity(path: Path) -> tuple[int, int]:
 def readable(path: Path) -> tuple[str, TemporaryDirectory[str] | None]:
     """Return a URI under which SQLite can read a database, and the temporary folder to remove afterwards, if any.
 
-    If SQLite cannot read the file in place, or it has no tables, the URI names a copy in the temporary folder.
+    If SQLite cannot read the file in place, or the file has no tables, the URI names a copy in the temporary folder.
     """
     in_place = f"{path.absolute().as_uri()}?mode=ro"
-    # An empty or missing log means no writer: as an immutable file, the database can be read without a log.
+    # If the log is empty or missing, nobody is writing: the file can be opened as immutable, which needs no log.
     for how in ("",) if _has_content(_log_of(path)) else ("", "&immutable=1"):
         if _has_tables(f"{in_place}{how}"):
             return f"{in_place}{how}", None
@@ -95,7 +95,7 @@ def _has_tables(address: str) -> bool:
         with closing(sqlite3.connect(address, uri=True)) as connection:
             return connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is not None
     except sqlite3.Error as error:
-        # Opening the database reports any other error.
+        # Any other error is reported later, when the database is opened.
         return not error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
 
 

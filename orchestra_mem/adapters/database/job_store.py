@@ -19,7 +19,7 @@ _TRIALS = Table("model_trials", Trial)
 _TRIALS_KEPT = 5_000
 _LEAD = "background"
 _WANTED = "foreground of "
-# A time more than an hour ahead counts as past: no job waits and no lease lasts that long, so a fast clock wrote it.
+# A time more than an hour ahead counts as past: no job waits and no lease lasts that long, so some clock ran fast.
 _PAST = "({0} <= :now OR {0} > :now + 3600000000)"
 _LASTS = f"NOT {_PAST.format('until')}"
 
@@ -28,9 +28,9 @@ class SqlJobQueue(Stored):
     """SQL implementation of `job_types.JobQueue`."""
 
     def put(self, subject: str, *, priority: int, now: datetime, most: int) -> bool:
-        """Enqueue a job, or make the subject's waiting or failed job due now, with all its attempts left.
+        """Enqueue a job. If the subject has a waiting or failed job, make that job due now, with all attempts left.
 
-        Of the waiting jobs only the first `most` are kept. Returns whether the job is in the queue.
+        Only the first `most` waiting jobs are kept. Returns whether the job is in the queue.
         """
         with self._database.transaction("job"):
             self._write(
@@ -49,7 +49,7 @@ class SqlJobQueue(Stored):
             return self._exists("SELECT 1 FROM jobs WHERE subject = :subject", subject=subject)
 
     def take(self, owner: str, *, now: datetime, until: datetime) -> Job | None:
-        """Lease the first due job to `owner`, None if no job is due. Requeue jobs with an expired lease first."""
+        """Requeue jobs with an expired lease, then lease the first due job to `owner`; return None if no job is due."""
         with self._database.transaction("job"):
             self._database.write(
                 "job",
@@ -94,7 +94,7 @@ class SqlJobQueue(Stored):
         return self._database.find("listing jobs", _JOBS, "ORDER BY state = 'waiting', priority, id")
 
     def lead(self, owner: str, *, now: datetime, until: datetime) -> bool:
-        """Acquire or renew the background-work lease; False if another process holds it."""
+        """Acquire or renew the background-work lease; return False if another process holds the lease."""
         taken = self._database.write(
             "job",
             "INSERT INTO leases (name, owner, until) VALUES (:name, :owner, :until) ON CONFLICT (name) DO UPDATE "
@@ -154,7 +154,7 @@ class SqlDraftStore(Stored):
         self._ledger = SqlLedger(database)
 
     def put(self, draft: SummaryDraft) -> None:
-        """Store a draft, replacing the summary's earlier draft, unless that one is already placed."""
+        """Store a draft, replacing the summary's earlier draft, unless the earlier draft is already placed."""
         with self._database.transaction("draft"):
             self._database.write(
                 "draft", "DELETE FROM summary_drafts WHERE summary = ? AND placed = 0", (draft.summary,)
@@ -169,7 +169,7 @@ class SqlDraftStore(Stored):
         return self._database.find("listing drafts", _DRAFTS, f"{condition} ORDER BY summary", values)
 
     def place(self, draft: SummaryDraft) -> Summary:
-        """Replace the summary's text in the ledger by the draft, which stays, marked as placed, until dropped."""
+        """Replace the summary's text in the ledger by the draft's. The draft stays, marked as placed, until `drop`."""
         with self._database.transaction("improve"):
             summary = replace(
                 self._ledger.summary(draft.summary),

@@ -24,7 +24,7 @@ from orchestra_mem.types import (
     WrittenDocument,
 )
 
-# Fields of a summary that its row stores in one JSON column; empty values of the rare ones are omitted.
+# Fields of a summary that are stored in one JSON column, which omits the empty fields of `_RARE`.
 _LISTS = ("children", "must_keeps", "dropped", "put_back")
 _RARE = ("edited", "verdict", "seconds", "document", "source")
 _SUMMARIES = Table(
@@ -80,7 +80,7 @@ class SqlLedger(Stored):
         return found[0]
 
     def summaries(self, session: str | None = None, *, standing: bool = False) -> list[Summary]:
-        """Return summaries in the order of their operations; with `standing`, only those that no summary covers."""
+        """Return summaries of level 1 and up, in operation order; with `standing`, only summaries without a parent."""
         condition, values = matching({f"session = {SESSION_NUMBER}": session, "level > ?": 0})
         condition += " AND parent IS NULL" if standing else ""
         return self._summaries("listing summaries", f"{condition} ORDER BY first_operation, level", values)
@@ -112,7 +112,7 @@ class SqlLedger(Stored):
     def add_must_keeps(
         self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
     ) -> None:
-        """Store new must-keeps under their own ids and update formerly standing ones, in one transaction."""
+        """Store new must-keeps under their own ids and update changed ones, which were standing, in one transaction."""
         with self._database.transaction("judge"):
             self._insert("judge", new)
             self._database.write_all(
@@ -152,7 +152,7 @@ class SqlLedger(Stored):
         return self._facts("listing must-keeps", "WHERE author = 'person' AND operation = 0 ORDER BY id")
 
     def adding_must_keeps(self) -> AbstractContextManager[object]:
-        """Hold a transaction, so that nobody adds must-keeps between `next_must_keep_id` and storing one."""
+        """Open a transaction that keeps others from adding must-keeps between `next_must_keep_id` and the insert."""
         return self._database.transaction("judge")
 
     def next_must_keep_id(self) -> int:
@@ -170,7 +170,7 @@ class SqlLedger(Stored):
         weightiest: bool = False,
     ) -> list[MustKeep]:
         """Return must-keeps by ascending id; with a `limit`, the newest or, with `weightiest`, the heaviest ones."""
-        # Expressions hide the columns' index: SQLite then finds the newest few from the table's end, without a sort.
+        # SQLite does not use an index for an expression: it reads the newest rows from the table's end, without a sort.
         kind, state = "kind", "status"
         if limit is not None and not weightiest:
             kind, state = "coalesce(kind, '')", "coalesce(status, '')"
@@ -218,7 +218,7 @@ class SqlLedger(Stored):
         return found[0]
 
     def written(self, document: str) -> WrittenDocument:
-        """Return the machine's last text of a document, and its announced text if that is not confirmed yet."""
+        """Return the machine's last text of a document, and the text of an announced write not yet confirmed."""
         rows = self._database.rows(
             "reading a document's base",
             "SELECT written, digest, coalesce(document, written), pending, pending_digest, "
@@ -228,7 +228,7 @@ class SqlLedger(Stored):
         return WrittenDocument(*rows[0]) if rows else WrittenDocument()
 
     def announce_write(self, document: str, text: str, digest: str, left: str) -> None:
-        """Record an upcoming write, so that after a crash it can be decided whether the file was replaced.
+        """Record an upcoming write, so that the next process can tell after a crash whether the file was replaced.
 
         `text` is the machine's text; `left` is the file's full text after the write, and `digest` its digest.
         """
@@ -241,7 +241,7 @@ class SqlLedger(Stored):
         )
 
     def confirm_write(self, document: str, text: str, digest: str, left: str) -> None:
-        """Record that the write is done; the arguments mean the same as in `announce_write`."""
+        """Record that an announced write is done. Takes the arguments of `announce_write`."""
         self._database.write(
             "confirm",
             "INSERT INTO documents (name, written, digest, document) VALUES (?, ?, ?, ?) "
@@ -251,20 +251,20 @@ class SqlLedger(Stored):
         )
 
     def keep_written_file(self, document: str, left: str) -> None:
-        """Store the full text of a document after a write, as a merge base for editors that still have it open."""
+        """Store the full text of a document after a write, as a merge base for editors that have it open."""
         packed = zlib.compress(left.encode("utf-8", "surrogateescape"), level=1)
         with self._database.transaction("left"):
             self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", (document, packed))
             self._database.write("left", _LEFT_LONG_AGO, (document, _LEFT_BYTES))
 
     def written_files(self, document: str) -> Iterator[str]:
-        """Yield the stored full texts of a document, oldest first; the oldest ones have been deleted."""
+        """Yield the stored full texts of a document, oldest first. Texts beyond a size limit have been deleted."""
         query = "SELECT text FROM documents_left WHERE name = ? ORDER BY id"
         for (packed,) in self._database.rows("reading what an editor had open", query, (document,)):
             yield zlib.decompress(packed).decode("utf-8", "surrogateescape")
 
     def last_read(self, document: str) -> ReadDocument:
-        """Return the document as of the last reading of people's edits; empty if there was none."""
+        """Return the document as of the last reading of people's edits; empty if no edits were ever read."""
         query = "SELECT base, file, text FROM documents_read WHERE name = ?"
         rows = self._database.rows("reading a document as it was read", query, (document,))
         return ReadDocument(*rows[0]) if rows else ReadDocument()
@@ -279,7 +279,7 @@ class SqlLedger(Stored):
         )
 
     def add_notice(self, subject: str, text: str, time: datetime) -> bool:
-        """Add a notice to people, shown until resolved; False if the same notice is already unresolved."""
+        """Add a notice for people, shown until resolved; return False if an equal notice is still unresolved."""
         added = self._database.write(
             "notice",
             "INSERT INTO notices (time, subject, text) SELECT ?, ?, ? WHERE NOT EXISTS "

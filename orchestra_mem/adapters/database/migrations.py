@@ -208,8 +208,8 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX model_trials_content ON model_trials (model, content, id);
     """,
-    # 7: the documents as people's edits in them were last read, with the digests of the file and of the machine's text
-    # that the edits started from. The work plan's text was in `documents` until now, as JSON
+    # 7: each document as of the last reading of people's edits, with the digests of its file and of the machine's text
+    # that was edited. The work plan's text moves from `documents`, where it is stored as JSON, to the new table
     """
     CREATE TABLE documents_read (
         name TEXT PRIMARY KEY,
@@ -226,7 +226,7 @@ MIGRATIONS: tuple[str, ...] = (
     """
     DROP TABLE work_texts;
     """,
-    # 9: former full texts of documents, compressed, as merge bases for editors that still have one open
+    # 9: former full texts of documents, compressed, as merge bases for editors that still have such a text open
     """
     CREATE TABLE documents_left (
         id INTEGER PRIMARY KEY,
@@ -352,7 +352,7 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT;
     CREATE INDEX refreshes_operation ON refreshes (operation);
     """,
-    # 14: documents of which several machines have copies, and leases for writing them
+    # 14: documents shared by several machines, and leases for writing these documents
     """
     CREATE TABLE shared_files (
         name TEXT PRIMARY KEY,

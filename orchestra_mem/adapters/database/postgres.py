@@ -1,6 +1,6 @@
 """The PostgreSQL database, which runs the same statements as SQLite, with a dedicated schema for each memory.
 
-As in SQLite, only one transaction writes at a time: numbers are assigned in commit order, and no reader misses one.
+As in SQLite, only one transaction writes at a time: numbers are assigned in commit order, so readers miss no number.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class PostgresDatabase(SqlDatabase):
         read_only: Refuse all writes.
 
     Raises:
-        StorageError: The server cannot be reached or refuses, or the schema has other content.
+        StorageError: The server cannot be reached, refuses the connection, or has other tables in the schema.
         SchemaTooNewError: A newer version of this program created the tables.
     """
 
@@ -87,7 +87,7 @@ class PostgresDatabase(SqlDatabase):
         wait_ms = int(busy_timeout_s * 1000)
         options = (
             f"-c search_path={schema} -c lock_timeout={wait_ms} -c client_encoding=UTF8 {_ISOLATION} "
-            # The server releases the locks of a machine that was switched off after 30 s.
+            # 30 s after a machine was switched off, the server releases the machine's locks.
             "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
         )
         how: dict[str, Any] = {
@@ -102,7 +102,7 @@ class PostgresDatabase(SqlDatabase):
         weakref.finalize(self, self._pool.close)  # ends the pool's threads if the database is never closed
         try:
             with self._translated("opening"):
-                psycopg.connect(url, **how).close()  # fail at once on a bad address; the pool retries
+                psycopg.connect(url, **how).close()  # fail at once on a bad address, which the pool would retry
                 self._pool.open()
                 self._prepare()
         except BaseException:
@@ -204,7 +204,7 @@ class PostgresDatabase(SqlDatabase):
             yield ServerConnection(connection)
 
     def commit_count(self) -> tuple[int, int]:
-        """Return two counters: writes committed by all processes, this one included, and those by this object."""
+        """Return two counters: the writes committed by all processes, and the writes committed by this object."""
         return int(self.value("reading", "SELECT commits FROM schema_version")), self._commits
 
     def can_write_now(self) -> bool:
@@ -254,7 +254,7 @@ class PostgresDatabase(SqlDatabase):
                     "CREATE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS "
                     f"$$ BEGIN RAISE EXCEPTION USING MESSAGE = '{said}'; END $$"
                 )
-            # Not on schema_version: writers that wait for this transaction have locked it, which would deadlock.
+            # No trigger on schema_version: waiting writers have locked it and would deadlock with this transaction.
             for table in self.tables() if words else ():
                 connection.execute(
                     f"CREATE TRIGGER moved BEFORE INSERT OR UPDATE OR DELETE ON {table} EXECUTE FUNCTION refuse_moved()"
@@ -299,7 +299,7 @@ class PostgresDatabase(SqlDatabase):
         return "another process"
 
 
-# A write transaction begins with `_TURN`, which waits for earlier writers: later statements see their changes.
+# A write transaction begins with `_TURN`, which waits for earlier writers, so that it sees all their changes.
 _LOCK = "pg_advisory_xact_lock(hashtextextended('orchestra-mem {}', 0))"
 _HOLDS = (
     "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted "
@@ -314,8 +314,8 @@ _ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LI
 def _check(connection: psycopg.Connection[Any], pool: ConnectionPool[Any]) -> None:
     """Reject a connection that the server has closed, without a round trip.
 
-    Two reads: the server's last message, then the end of the stream. The pool would wait longer after each dead
-    connection, so all others are dropped too.
+    It reads the server's last message, then the end of the stream. The pool waits longer after each dead
+    connection that it meets, so all its other connections are dropped as well.
     """
     try:
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Translation of SQLite's statements, schema and values to PostgreSQL; all differences are handled here."""
+"""Translation of SQLite's statements, schema and values to PostgreSQL; no other module handles the differences."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", "".join(MIGRATIONS)))
 
 
 def preparation(server_version: int) -> list[str]:
-    """Return the first statements of a new schema, for a server version as libpq gives it (180004 is 18.4)."""
+    """Return the first statements of a new schema. `server_version`: In libpq's form, such as 180004 for 18.4."""
     fold = next(how for least, how in _FOLDING if server_version >= least)
     folded = f"CREATE FUNCTION folded(whole TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE AS $$ SELECT {fold} $$"
     return [*_PREPARATION, folded]
 
 
 def schema_statements(migrations: Sequence[str], version: int) -> list[str]:
-    """Return the statements of the migrations after `version`; new tables (0) need no data migrations."""
+    """Return the statements of the migrations after `version`; in a new schema (0), without the data migrations."""
     found: list[str] = []
     for statement in ";".join(migrations[version:]).split(";"):
         statement = statement.strip()

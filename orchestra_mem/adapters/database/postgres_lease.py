@@ -14,10 +14,10 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from orchestra_mem.errors import LockTimeoutError
 
-# Lifetime of a lease. A holder that loses its connection has finished by then: a refresh takes a fraction of a second.
+# Lifetime of a lease: a holder that lost its connection has finished earlier, as a refresh takes less than a second.
 _LEASE_S = 8
 _POLL_S = 0.05
-# Leases need not survive a power loss, so that their commits do not wait for the disk.
+# Leases need not survive a power loss, so their commits do not wait for the disk.
 _QUICK = "WITH quick AS (SELECT set_config('synchronous_commit', 'off', true) AS done)"
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) AS BIGINT)"
 _TAKE = (
@@ -31,10 +31,10 @@ _HOLDER = "SELECT holder FROM write_leases WHERE name = %s"
 
 @contextmanager
 def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, timeout_s: float) -> Iterator[None]:
-    """Hold a lock that only one process on any machine can hold.
+    """Hold a lock that only one process on all machines can hold at a time.
 
-    The server's advisory lock admits waiting processes in order. A holder that loses its connection loses that lock,
-    and may run on for a moment without noticing: until its lease expires, no other process can take the lock.
+    The server's advisory lock admits waiting processes in order. A holder that loses its connection loses the advisory
+    lock, and may run on without noticing. So no other process can take the lock until the holder's lease expires.
 
     Args:
         pool: Connection pool; one connection is used throughout, and a second one briefly.
@@ -44,7 +44,7 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, ti
         timeout_s: How long to wait for the lock, in seconds.
 
     Raises:
-        LockTimeoutError: Another process has held the lock for all that time.
+        LockTimeoutError: Another process has held the lock for `timeout_s`.
         psycopg.Error: The server cannot be reached.
     """
     values = {"name": name, "holder": holder}

@@ -8,7 +8,7 @@ from orchestra_mem.adapters.database.statements import SqlDatabase
 
 
 def project_key(database: SqlDatabase, name: str = "redaction") -> bytes:
-    """Return a random key of 16 bytes, created at its first use; b"" if it is missing and the database is read-only.
+    """Return a random key of 16 bytes, created at its first use; b"" if there is none in a read-only database.
 
     Concurrent callers all get the same key. With the key for redaction, digests of the same secret are equal only
     within this project.
@@ -23,7 +23,7 @@ def project_key(database: SqlDatabase, name: str = "redaction") -> bytes:
 
 
 def project_id(database: SqlDatabase) -> str:
-    """Return the project's default id, in hex; empty if it is missing and the database is read-only."""
+    """Return the project's default id, in hex; empty if the id is missing and the database is read-only."""
     return project_key(database, "id").hex()
 
 
@@ -31,7 +31,7 @@ _KEY = "moved"
 
 
 def mark_moved(database: SqlDatabase, words: str) -> None:
-    """Store the message that says where the memory is now; every later write by any process fails with it."""
+    """Store the message that says where the memory is now; every later write by any process fails with this message."""
     with database.transaction("copy"):
         database.write("copy", "INSERT INTO project_keys VALUES (?, ?)", [_KEY, words.encode()])
         database.refuse_writes(words)
@@ -44,7 +44,7 @@ def moved_words(database: SqlDatabase) -> str:
 
 
 def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
-    """Delete all rows from `target` if the memory in `source` was moved away from it; otherwise leave it unchanged.
+    """Delete all rows from `target` if its memory was moved away and is now in `source`; otherwise change nothing.
 
     The rows also stay if `source` lacks the last operation in `target`, for example because it is an older copy.
     """

@@ -1,4 +1,4 @@
-"""Store of documents that several machines have copies of: the newest revision of each file."""
+"""Store of the documents that several machines share: the newest revision of each file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.types import SharedFile
 
 _FILES = Table("shared_files", SharedFile)
-# PostgreSQL text cannot contain the lone surrogates of bytes that are not UTF-8: private-use characters replace them.
-# Regular expressions, since almost no text has any: `str.translate` takes 30 times as long on a text without.
+# Bytes that are not UTF-8 are lone surrogates in a text. PostgreSQL stores none: private-use characters replace them.
+# Regular expressions, as most texts have no surrogates: `str.translate` takes 30 times as long on such texts.
 _GIVEN, _HELD = re.compile("[\udc80-\udcff]"), re.compile("[\U0010fe80-\U0010feff]")
 _PUT = (
     "INSERT INTO shared_files (name, revision, text, moved_to, machine) "

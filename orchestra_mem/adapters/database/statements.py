@@ -29,7 +29,7 @@ _DECODERS: Mapping[str, Callable[[Any], object]] = {"datetime": from_microsecond
 
 
 def bound(values: Values) -> Any:
-    """Convert values for a statement: times to microseconds, lists to JSON, integers clamped to 64 bits, valid text."""
+    """Convert values for SQL: times to microseconds, lists to JSON; clamp integers to 64 bits; make text valid."""
     if isinstance(values, Mapping):
         return {name: _bound(value) for name, value in values.items()}
     return [_bound(value) for value in values]
@@ -60,7 +60,7 @@ def limit_of(limit: int | None) -> int:
 
 
 def matching(conditions: Mapping[str, object], *more: tuple[str, object]) -> tuple[str, list[object]]:
-    """Return a WHERE clause, or "", and its values; a list expands its `?`, None and empty lists are skipped."""
+    """Return a WHERE clause ("" if empty) and its values. A list expands the `?`; None and empty lists are skipped."""
     clauses: list[str] = []
     values: list[object] = []
     for clause, value in (*conditions.items(), *more):
@@ -80,9 +80,9 @@ class Table(Generic[Record]):
     Args:
         name: Name of the table.
         record: The dataclass.
-        read: SQL expression to read a field from. The field is not stored, unless it is in `write` as well.
-        write: SQL expression to store for a field, with `?` for its value.
-        but: Fields that the table lacks.
+        read: SQL expressions that read fields, by field name. Such a field is stored only if `write` has it as well.
+        write: SQL expressions that store fields, by field name, with `?` for the value.
+        but: Names of the dataclass's fields that the table lacks.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Table(Generic[Record]):
         return f"INSERT INTO {self._name} ({names}) VALUES ({', '.join(marks.values())})"
 
     def insert_from(self, column: str, query: str) -> str:
-        """Return the statement that inserts a record's `values` for each row of a query, which adds one column."""
+        """Return the statement that inserts a record's `values` per row of a query; the row fills `column`."""
         names = ", ".join(f'"{name}"' for name in (*self._marks, column))
         return f"INSERT INTO {self._name} ({names}) SELECT {', '.join(self._marks.values())}, {query}"
 
@@ -159,14 +159,14 @@ def _tuple(text: str) -> tuple[object, ...]:
 
 
 class Written(NamedTuple):
-    """The result of a write: the number of changed rows, and the first row returned by RETURNING, None without one."""
+    """The result of a write: the number of changed rows, and the first row from RETURNING, or None."""
 
     rowcount: int
     row: Any
 
 
 class Connection(Protocol):
-    """A database connection that runs the statements of one transaction. Values must be `bound` before."""
+    """A database connection that runs the statements of one transaction. Values must have passed through `bound`."""
 
     def execute(self, query: str, values: Any = (), /) -> Any:
         """Execute a statement and return its cursor."""
@@ -195,7 +195,7 @@ class SqlDatabase(ABC):
         self._name = name
         self._tell: WritePoint = write_point or (lambda point: None)
         self._lock = threading.RLock()
-        self._current: Connection | None = None  # of the lock holder's open transaction or snapshot
+        self._current: Connection | None = None  # of the lock holder's transaction or snapshot
         self._closed = False
 
     @contextmanager
@@ -214,7 +214,7 @@ class SqlDatabase(ABC):
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Connection]:
-        """Yield a connection for committed data; within this thread's own transaction, the transaction's connection."""
+        """Yield a connection that reads committed data, or the connection of this thread's transaction or snapshot."""
         with self._translated(name):
             own = self._own_transaction()
             if own is not None:
@@ -226,7 +226,7 @@ class SqlDatabase(ABC):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let this thread read a consistent snapshot. Writes by other threads wait; other processes go on."""
+        """Let this thread read a consistent snapshot. Writes by other threads wait; other processes can write."""
         with self._lock, self._translated("reading"):
             self._check_open()
             try:
@@ -286,7 +286,7 @@ class SqlDatabase(ABC):
 
     @abstractmethod
     def commit_count(self) -> tuple[int, int]:
-        """Return two counters: the first changes with commits by other processes, the second with this one's."""
+        """Return two counters: the first changes when another process commits, the second when this object does."""
 
     @abstractmethod
     def can_write_now(self) -> bool:
@@ -297,7 +297,7 @@ class SqlDatabase(ABC):
         """Check the integrity of all tables; return None if they are sound, else the database's error message."""
 
     def checkpoint(self) -> None:  # noqa: B027
-        """Run a checkpoint now, so that no later write waits for it; no effect if the database needs none."""
+        """Run a checkpoint now, so that no later write has to; no effect on a server, which runs its own."""
 
     @abstractmethod
     def compact(self) -> None:
@@ -305,7 +305,7 @@ class SqlDatabase(ABC):
 
     @abstractmethod
     def tables(self) -> dict[str, dict[str, bool]]:
-        """Return the columns of each table by name, each with whether it contains text."""
+        """Return the column names of each table, each mapped to True if the column contains text."""
 
     @abstractmethod
     def refuse_writes(self, words: str) -> None:
@@ -322,7 +322,7 @@ class SqlDatabase(ABC):
 
     @property
     def problem(self) -> str | None:
-        """Message about a fault that lets calls go on, such as a deleted log; None if there is none."""
+        """Message about a fault with which calls still succeed, such as a deleted log; None if there is no fault."""
         return None
 
     def write(self, name: str, query: str, values: Values = ()) -> Written:
@@ -359,7 +359,7 @@ class Stored:
 
 
 def written(cursor: Any) -> Written:
-    """Return the result of a write. Rows are fetched first: SQLite ends a RETURNING statement only then."""
+    """Return the result of a write. All rows are fetched, as SQLite ends a RETURNING statement only then."""
     rows = cursor.fetchall() if cursor.description else []
     return Written(cursor.rowcount, rows[0] if rows else None)
 

@@ -28,10 +28,10 @@ _ITEMS = Table(
 _EVENTS = Table("work_events", WorkEvent, write=_NEW_ID)
 _ORDER = "priority, rank, id"
 _BACKLOG = f"ORDER BY {_ORDER}"
-_MAX_CLAUSES = 32  # search words with a separate condition; further words share one, as statements have a size limit
-# (done, total) leaves of the work tree below an item. Every change updates the few items above it; counting the leaves
-# again would take 0.1 s for a milestone with 100,000 tasks. A cancelled item and everything below it do not count. An
-# item without other items below it is a leaf.
+_MAX_CLAUSES = 32  # search words with a condition each; further words share one, as a statement's size is limited
+# (done, total) leaves of the work tree below an item. A leaf has no items below it. Cancelled items and all items
+# below them do not count. Every change updates the few items above the changed item: counting again would take 0.1 s
+# for a milestone with 100,000 tasks.
 _Leaves: TypeAlias = tuple[int, int]
 _NOTHING: _Leaves = (0, 0)
 
@@ -41,7 +41,7 @@ class SqlWorkStore(Stored):
 
     @contextmanager
     def changing(self, name: str) -> Iterator[None]:
-        """Run the block in a transaction; nested in another one, in a savepoint that is rolled back separately."""
+        """Run the block in a transaction. A nested block has a savepoint, so that it is rolled back separately."""
         with self._database.transaction(name) as connection:
             connection.execute("SAVEPOINT change")
             try:
@@ -154,7 +154,7 @@ class SqlWorkStore(Stored):
         return found
 
     def progress(self, item_id: int) -> WorkProgress:
-        """Return how many leaves below an item are done and how many there are, without cancelled subtrees."""
+        """Return the number of done leaves and of all leaves below an item, without cancelled subtrees."""
         with self._database.reading("reading progress") as connection:
             done, total = _leaves_below(connection, item_id)
         return WorkProgress(done=done, total=total)
@@ -168,7 +168,7 @@ class SqlWorkStore(Stored):
         return self._database.find("reading what an item waits for", _ITEMS, tail, (item_id,))
 
     def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Return (waiting item, awaited item) pairs for the given ids: their dependents and their parents wait."""
+        """Return (waiting item, awaited item) pairs for the awaited `ids`: their dependents and parents wait."""
         query = (
             "WITH wanted AS (SELECT CAST(value AS BIGINT) AS id FROM json_each(?)) "
             "SELECT item, depends_on FROM work_dependencies WHERE depends_on IN (SELECT id FROM wanted) UNION ALL "
@@ -177,13 +177,13 @@ class SqlWorkStore(Stored):
         return self._database.rows("reading what waits", query, ([*ids],))
 
     def last_rank(self, priority: int) -> float:
-        """Return the highest rank within a priority, 0 if it has no items."""
+        """Return the highest rank within a priority, 0 if no item has the priority."""
         query = "SELECT max(rank) FROM work_items WHERE priority = ?"
         return float(self._database.value("reading a rank", query, (priority,)) or 0.0)
 
 
 def listing(where: WorkFilter) -> tuple[str, list[object]]:
-    """Return a query for the priority, rank and id of the items that match a filter, in backlog order, and its values.
+    """Return a query and its values; the query yields (priority, rank, id) of matching items in backlog order.
 
     If an index applies, the query is a union with one part for each kind and status: the index yields each part in
     backlog order, and SQLite merges the parts only as far as `limit`.
@@ -217,7 +217,7 @@ def listing(where: WorkFilter) -> tuple[str, list[object]]:
 
 
 def _leaves(status: WorkStatus, below: _Leaves) -> _Leaves:
-    """Return what an item adds to its parent's count, given the leaves below the item."""
+    """Return an item's contribution to its parent's leaf count, given the leaves below the item."""
     if status is WorkStatus.CANCELLED:
         return _NOTHING
     return below if below[1] else (int(status is WorkStatus.DONE), 1)

@@ -27,7 +27,7 @@ class OnnxEmbedder:
     Safe to share between threads. Only the first 256 tokens of a text are used.
 
     Args:
-        folder: Holds `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`.
+        folder: Folder with `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`.
         threads: Number of processor threads that one call may use.
 
     Raises:

@@ -85,7 +85,7 @@ class WordLlamaEmbedder:
         sums = np.zeros((len(texts), table.shape[1]), np.float32)
         for start in range(0, len(texts), 1_024):
             tokens = encode([_plain(text) for text in texts[start : start + 1_024]])
-            # Most tokens occur repeatedly: each is converted to float32 once.
+            # Most tokens occur repeatedly: each token's vector is converted to float32 once.
             used, places = np.unique(np.fromiter(chain.from_iterable(tokens), np.int64), return_inverse=True)
             vectors, end = table[used].astype(np.float32), 0
             for row, ids in enumerate(tokens, start):
@@ -120,13 +120,13 @@ class WordLlamaEmbedder:
         tokenizer.model._resize_cache(0)  # the cache would keep thousands of complete texts
         last = len(table) - 1
         fits = tokenizer.get_vocab_size() <= len(table)
-        # Half of all words are one token, so this table replaces the tokenizer for them. It is built one by one, since
-        # reading the entire vocabulary at once takes 8 MB that are never released.
+        # Half of all words are one token: `_ids_of_words` replaces the tokenizer for them. It is filled token by token,
+        # since reading the entire vocabulary at once takes 8 MB that are never released.
         tokens = ((number, tokenizer.id_to_token(number) or "") for number in range(tokenizer.get_vocab_size()))
         self._ids_of_words.update((token[1:], number) for number, token in tokens if _WHOLE_WORD.fullmatch(token))
 
         def encode(texts: list[str]) -> list[list[int]]:
-            if len(texts) < _FEW:  # waking other threads for so few takes longer
+            if len(texts) < _FEW:  # waking other threads for so few texts takes longer
                 encodings = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
             else:
                 encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)

@@ -1,7 +1,7 @@
 """Replace a file without losing a concurrent save. The document store that uses this is in `store.py`.
 
-An editor may always save between the check of a file and the rename of another over it. So the two files are exchanged
-in one step, and the file that came out is checked afterwards: if its content is unexpected, it is put back.
+An editor may save a file between the check of the file and the rename that replaces it. So the old and the new file are
+exchanged in one step, and the old file is checked afterwards: if its content is unexpected, it is put back.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CANNOT = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, 
 # Time limit for an editor that writes in place; it needs well under a millisecond for a document.
 _WAIT_S = 0.1
 _POLL_S = 0.001
-# Limit of exchanges, reached only if somebody saves that often, each time within microseconds.
+# Limit of exchanges, reached only if somebody saves between any two exchanges, which are microseconds apart.
 _MOST_SWAPS = 16
 _ASIDE = re.compile(
     r"\.(?P<document>.+)\.md\.(?P<ours>[0-9a-f]{16})\.(?P<expected>[0-9a-f]{16})\.\d+\.\d+\.aside\.[^.]*"
@@ -60,7 +60,7 @@ class InterruptedSave:
 
 
 def interrupted_save(leftover: Path) -> InterruptedSave | None:
-    """Return the text of somebody else in a killed writer's file; None if there is none."""
+    """Return the text in a killed writer's file if somebody else saved it, else None."""
     match = _ASIDE.fullmatch(leftover.name)
     if match is None:
         return None
@@ -96,7 +96,7 @@ def exchange(one: Path, other: Path) -> bool:
 
 @cache
 def _rename() -> Callable[[bytes, bytes], int] | None:
-    """Return a function that exchanges two files and returns an error number; None if the C library has none."""
+    """Return a function that exchanges two files and returns an error number; None if the C library lacks it."""
     import ctypes  # imported here: only needed to write documents
 
     try:
@@ -127,9 +127,9 @@ def link_new(source: Path, path: Path) -> bool:
 
 
 def settled(path: Path) -> bytes | None:
-    """Return a file's content once nobody has it open for writing; None if somebody still has after `_WAIT_S`.
+    """Wait until nobody has a file open for writing, and return its content; None after `_WAIT_S`.
 
-    None for a folder, too. On a system that cannot tell who has a file open, return the present content.
+    Also returns None for a folder. On a system that cannot tell who has a file open, return the present content.
     """
     end = time.monotonic() + _WAIT_S
     with suppress(IsADirectoryError), path.open("rb", buffering=0) as file:
@@ -147,7 +147,7 @@ def settled(path: Path) -> bytes | None:
 
 
 def _lease(descriptor: int) -> bool | None:
-    """Request a read lease; False while a writer has the file open, None if leases are not available."""
+    """Request a read lease; return False while a writer has the file open, None if leases are not available."""
     try:
         # Sent when somebody opens the file. SIGURG is ignored by default; the default signal would end the process.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)

@@ -1,4 +1,4 @@
-"""Take over the changes of people and other machines in the background."""
+"""Apply changes made by people and on other machines, in the background."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Follower:
         weakref.finalize(store, self._ended.set)
         try:
             self._thread.start()
-        except RuntimeError:  # no thread available: the next write takes over the changes
+        except RuntimeError:  # no thread available: the next write applies the changes
             self._ended.set()
 
     def end(self) -> None:

@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS sending (
 CREATE INDEX IF NOT EXISTS seen_name ON seen (name, id);
 """
 _GONE, _UNKNOWN = "gone", "unknown"
-# Compressed size of the contents kept for each document: an editor may have it open for hours while others write.
+# Compressed size of the contents kept for each document: editors may show an old one for hours while others write.
 _KEPT_BYTES = 4_000_000
 _REMEMBER = (
     "INSERT INTO seen (name, stamp, text) SELECT ?1, ?2, ?3 WHERE (?2, ?3) IS NOT "
@@ -44,7 +44,7 @@ class Folders:
     """Maps paths of documents on this machine to names that are the same on every machine, and back."""
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
-        # Nested folders first, so that a document's name does not depend on what contains its folder.
+        # Nested folders first, so that a document is named after the innermost folder that contains it.
         self._folders = dict(sorted(folders.items(), key=lambda each: -len(each[1].parts)))
 
     def name(self, path: Path) -> str | None:
@@ -83,7 +83,7 @@ class CopyHistory:
     Callers that write hold the document store's lock.
 
     Raises:
-        StorageError: The file cannot be used. It may be deleted: copies that differ are then kept as versions.
+        StorageError: The file cannot be used. Deleting it is safe: copies unlike the server's become versions.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,7 +115,7 @@ class CopyHistory:
 
     @property
     def through(self) -> int:
-        """The revision up to which the server's changes have been applied here."""
+        """The revision up to which the server's changes have been applied on this machine."""
         return int(self.about("through") or 0)
 
     @through.setter
@@ -143,7 +143,7 @@ class CopyHistory:
         return {name for (name,) in self._run("SELECT name FROM copies WHERE state <> ?", _GONE)}
 
     def synced_copy(self, name: str) -> Copy | None:
-        """Return the last content of a copy that the server has as well; None if it is unknown."""
+        """Return a copy's last content that the server has as well; None if no such content is known."""
         rows = self._run("SELECT stamp, text FROM copies WHERE name = ? AND text IS NOT NULL", name)
         return Copy(rows[0][0], decode(rows[0][1])) if rows else None
 
@@ -158,12 +158,12 @@ class CopyHistory:
         self._run(_FORGET, name, _KEPT_BYTES)
 
     def begin_sending(self, name: str, text: str, copy: Copy) -> None:
-        """Record a text that is about to be stored on the server, and the copy's content that it includes."""
+        """Record a text that is about to be stored on the server, and the copy's content that this text includes."""
         row = name, _packed(text), copy.stamp, _packed(copy.text)
         self._run("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?)", *row)
 
     def remember_sent(self, name: str, text: str) -> None:
-        """Record that the server has a text of `begin_sending`: the next save is an edit of the content recorded there.
+        """Record the arrival of a text from `begin_sending`: the next save is an edit of the copy recorded for it.
 
         Does nothing if no such text was sent, or if its arrival has already been recorded.
         """

@@ -26,7 +26,7 @@ class DocumentReader:
     """Reads documents.
 
     Args:
-        homes: Folders that a symbolic link may lead into, in addition to its own folder.
+        homes: Folders that a symbolic link may lead into, in addition to the link's own folder.
         read_only: The memory must not be written.
     """
 
@@ -42,8 +42,8 @@ class DocumentReader:
         """Return the text of a document, None if it does not exist.
 
         Raises:
-            DocumentError: It is not a regular file, is too large, or is a link that leads out of the memory.
-            StorageError: It cannot be read.
+            DocumentError: The document is not a regular file, is too large, or is a link that leads out of the memory.
+            StorageError: The document cannot be read.
         """
         data = self._read_bytes(path)
         return None if data is None else self.text_of(data)
@@ -56,9 +56,9 @@ class DocumentReader:
         """Return the text of a document that the machine is about to change, None if it does not exist.
 
         Raises:
-            DocumentError: It must not be changed: see `read`, or it is UTF-16 or contains NUL bytes.
-            StorageReadOnlyError: It is marked as read-only.
-            StorageError: It cannot be read.
+            DocumentError: As for `read`; also if the document is UTF-16 or contains NUL bytes.
+            StorageReadOnlyError: The document is marked as read-only.
+            StorageError: The document cannot be read.
         """
         data = self._read_bytes(path)
         if data is not None and (fault := unchangeable(data)) is not None:
@@ -82,11 +82,11 @@ class DocumentReader:
         return None
 
     def read_shown(self, path: Path) -> str | None:
-        """Return a document's text for display, of a large one only the beginning; None if it does not exist.
+        """Return a document's text for display, only the beginning of a large document; None if it does not exist.
 
         Raises:
-            DocumentError: It is not a regular file, or is a link that leads out of the memory.
-            StorageError: It cannot be read.
+            DocumentError: The document is not a regular file, or is a link that leads out of the memory.
+            StorageError: The document cannot be read.
         """
         with telling("reading", path), suppress(FileNotFoundError):
             size = self._status(path).st_size
@@ -95,7 +95,7 @@ class DocumentReader:
         return None
 
     def faults(self, path: Path) -> list[DocumentFault]:
-        """Return the faults of a document on disk; none if it does not exist."""
+        """Return the faults of a document on disk; an empty list if the document does not exist."""
         found: list[tuple[int, str, str]] = []
         try:
             if (place := _place_fault(path, self.homes(path))) is not None:
@@ -135,14 +135,14 @@ class DocumentReader:
         """Check that a document is not marked as read-only, even if this user could write to it.
 
         Raises:
-            DocumentError: It is not a regular file, or is a link that leads out of the memory.
-            StorageReadOnlyError: It is marked as read-only.
+            DocumentError: The document is not a regular file, or is a link that leads out of the memory.
+            StorageReadOnlyError: The document is marked as read-only.
         """
         if _is_marked(self._status(path)):
             raise StorageReadOnlyError(f"{path} {': '.join(_MARKED)}")
 
     def state(self, path: Path) -> FileState | None:
-        """Return metadata for detecting changes cheaply; None if there is no document, so that one may be created.
+        """Return metadata for detecting changes cheaply; None if a document may be created, as there is none.
 
         A link that leads out of the memory counts as a document, even if its target does not exist.
         """

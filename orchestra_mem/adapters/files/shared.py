@@ -32,9 +32,9 @@ logger = logging.getLogger(__name__)
 _Given = TypeVar("_Given")
 
 _VERSIONS, _ARCHIVE = "/versions/", "/archive/"
-# Period of looking at versions and archived sessions, which can be many and seldom change.
+# Period between checks of versions and archived sessions, which can be many and seldom change.
 _ALL_EVERY_S = 30.0
-_AGAIN_S = 1.5  # retry period: once an editor closes a document, the others have it within two seconds
+_AGAIN_S = 1.5  # retry period: other machines get a document within two seconds after an editor closes it
 
 
 class SharedDocumentStore(FileDocumentStore):
@@ -43,7 +43,7 @@ class SharedDocumentStore(FileDocumentStore):
     Args:
         folders: The folders of documents, by names that are the same on every machine.
         files: The documents on the server.
-        exclusive: Opens the lock that excludes other machines.
+        exclusive: Returns a context manager that holds the lock against other machines.
         copies: Stores the earlier contents of the local copies.
         machine: Name of this machine.
         more: Arguments of `FileDocumentStore`.
@@ -81,7 +81,7 @@ class SharedDocumentStore(FileDocumentStore):
             if self._read_only or self._brings:
                 yield
             elif self._holder == get_ident():
-                if self._saved():  # since the lock was taken
+                if self._saved():  # edits since the lock was taken
                     self._bring_together()
                 yield
             else:
@@ -156,12 +156,12 @@ class SharedDocumentStore(FileDocumentStore):
         return time.monotonic() >= self._all_seen_s + _ALL_EVERY_S
 
     def _saved(self, *, everything: bool = False) -> dict[str, str]:
-        """Return the documents that were saved or removed here since their last revision, with their present states."""
+        """Return the documents saved or removed on this machine since their last revision, with their states."""
         but = (_VERSIONS,) if everything else (_VERSIONS, _ARCHIVE)
         return self._copies.changed(lambda name: self.state(self._path(name)), but=but)
 
     def _share_kept(self) -> None:
-        """Share versions that the server lacks; restore versions that were removed here."""
+        """Share versions that the server lacks; restore versions that were removed on this machine."""
         known = set(self._copies.names())
         for path in sorted(self._versions.glob("*.md")):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
@@ -233,7 +233,7 @@ class SharedDocumentStore(FileDocumentStore):
     def _take_away(self, file: SharedFile, mine: Copy | None) -> None:
         """Remove the copy of a removed or moved file. A local edit restores it, or is merged into the moved file."""
         known = self._copies.synced_copy(file.name)
-        if mine is not None and known is None and _VERSIONS not in file.name:  # perhaps edited
+        if mine is not None and known is None and _VERSIONS not in file.name:  # may contain an edit
             self._keep_edit(self._path(file.name), mine.text)
         if mine is not None and known is not None and mine.text != known.text:
             if not file.moved_to:
@@ -268,7 +268,7 @@ class SharedDocumentStore(FileDocumentStore):
         self._step(revision)
 
     def _step(self, revision: int) -> None:
-        if revision == self._copies.through + 1:  # else revisions before it have yet to be applied
+        if revision == self._copies.through + 1:  # else earlier revisions have yet to be applied
             self._copies.through = revision
 
     def _note(self, name: str, revision: int, copy: Copy) -> None:
@@ -298,7 +298,7 @@ class SharedDocumentStore(FileDocumentStore):
         return encode(copy.text if copy.stamp is None or _VERSIONS in name else stamped(copy.text, copy.stamp))
 
     def _put_stamped(self, name: str, text: str, expected: str | None, revision: int, point: str) -> Copy:
-        """Write a document with its revision number. Recorded first: after a kill, an editor may have opened it."""
+        """Write a document with its revision number. Record the text first: editors may open it before a crash."""
         self._stamp, copy = revision, Copy(unstamped(stamped(text, revision))[1], text)
         if _VERSIONS not in name:
             self._copies.remember(name, copy)
@@ -319,7 +319,7 @@ class SharedDocumentStore(FileDocumentStore):
         text, name = super().read_to_change(path), self._name(path)
         if name is not None and self._holder == get_ident() and not self._brings:
             saved = name in self._saved()
-            if saved:  # since the lock was taken
+            if saved:  # edited since the lock was taken
                 self._bring_together()
                 text, saved = super().read_to_change(path), name in self._saved()
             if saved or name in self._behind:
@@ -358,7 +358,7 @@ class SharedDocumentStore(FileDocumentStore):
                 self._share(shared, copy)
 
     def move(self, path: Path, target: Path, *, name: str) -> None:
-        """See `FileDocumentStore.move`. The move is shared first, so that a crash cannot repeat it."""
+        """See `FileDocumentStore.move`. The move is shared first, so that it is not repeated after a crash."""
         with self.lock(), self._changing("moving", path):
             old, new, copy = self._name(path), self._name(target), self._here(path)
             if old is None or new is None or copy is None or self.state(target) is not None:

@@ -49,8 +49,8 @@ _BINARY = getattr(os, "O_BINARY", 0)
 class FileDocumentStore(DocumentReader):
     """Implements `ports.DocumentStore`. Safe to share between threads; a lock file excludes other processes.
 
-    With `read_only`, every change is refused and no lock file is created. Readers need no lock: replacement is atomic,
-    but they may see an incomplete append.
+    With `read_only`, every change is refused and no lock file is created. Readers need no lock, as replacement is
+    atomic, but may see an incomplete append.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class FileDocumentStore(DocumentReader):
             str(lock_file), timeout=lock_timeout_s, thread_local=False, poll_interval=_LOCK_POLL_S
         )
         self._thread_lock = threading.RLock()
-        # Folders to be flushed, with the `name` of the last write there, for its write point.
+        # Folders to be flushed, each with the `name` of the last write in it, which the write point reports.
         self._unsynced: dict[Path, str] = {}
         self._syncs_once = False
 
@@ -105,7 +105,7 @@ class FileDocumentStore(DocumentReader):
         """Do nothing: no other machine shares these documents."""
 
     def begin_following(self) -> None:
-        """Do nothing; a store with other machines calls `follow` periodically in the background until `close`."""
+        """Do nothing. A store that other machines share calls `follow` periodically in the background until `close`."""
 
     def close(self) -> None:
         """Stop background work."""
@@ -126,13 +126,13 @@ class FileDocumentStore(DocumentReader):
     def replace(self, path: Path, text: str, *, expected: str | None, name: str) -> None:
         """Replace a document atomically, or create it if `expected` is None.
 
-        A text that somebody else saves meanwhile stays, or becomes a version if it was saved over in turn. It can be
-        lost only on a system that cannot exchange two files.
+        If somebody else saves a text meanwhile, it stays, or becomes a version if another save replaces it. Such a text
+        can be lost only on a system that cannot exchange two files.
 
         Raises:
-            DocumentConflictError: It no longer holds `expected`, or is open for writing; it is unchanged.
-            DocumentError: It is a link that leads out of the memory.
-            StorageReadOnlyError: It is marked as read-only.
+            DocumentConflictError: The document differs from `expected`, or is open for writing; the file is unchanged.
+            DocumentError: The document is a link that leads out of the memory.
+            StorageReadOnlyError: The document is marked as read-only.
             StorageError: The disk refused; the document is unchanged.
         """
         with self._changing("writing", path):
@@ -206,7 +206,7 @@ class FileDocumentStore(DocumentReader):
     def _take_back(
         self, aside: Path, path: Path, came_out: bytes | None, *, ours: bytes, expected: bytes, name: str
     ) -> None:
-        """Restore the newest text of others at `path`; keep texts that were saved over meanwhile as versions."""
+        """Restore the newest text of others at `path`, and keep as versions the texts that this text replaced."""
         real = Path(os.path.realpath(path))
         for lost in put_back(aside, real, came_out, ours=ours, tell=lambda when: self._tell(f"{name}.back.{when}")):
             if lost != expected:
@@ -228,8 +228,8 @@ class FileDocumentStore(DocumentReader):
 
         Raises:
             DocumentConflictError: An editor replaced the file meanwhile; the appended text is lost with the old file.
-            DocumentError: It is a link that leads out of the memory.
-            StorageReadOnlyError: It is marked as read-only.
+            DocumentError: The document is a link that leads out of the memory.
+            StorageReadOnlyError: The document is marked as read-only.
             StorageError: The disk refused; the document is unchanged.
         """
         with self._changing("appending to", path):
@@ -268,7 +268,7 @@ class FileDocumentStore(DocumentReader):
         """Remove a document permanently.
 
         Raises:
-            DocumentConflictError: It no longer holds `expected`, or is open for writing; it is unchanged.
+            DocumentConflictError: The document differs from `expected`, or is open for writing; the file is unchanged.
             StorageError: The disk refused, or the document does not exist.
         """
         with self._changing("removing", path):
@@ -301,7 +301,7 @@ class FileDocumentStore(DocumentReader):
         """Return the text of a version.
 
         Raises:
-            StorageError: Its file is gone or cannot be read.
+            StorageError: The version's file is gone or cannot be read.
         """
         path = Path(version.path)
         with telling("reading", path), suppress(FileNotFoundError):
@@ -309,7 +309,7 @@ class FileDocumentStore(DocumentReader):
         raise StorageError(f"{path} is gone")
 
     def prune_versions(self, document: str, keep: int) -> int:
-        """Remove all but the newest `keep` of the machine's versions, none of people's. Return the number removed."""
+        """Remove the machine's versions except the newest `keep`; return the number removed. People's versions stay."""
         if self._read_only:
             return 0
         own = [version for version in self.versions(document) if version.author is Author.MACHINE]
@@ -346,7 +346,7 @@ class FileDocumentStore(DocumentReader):
 
     @contextmanager
     def syncing_once(self) -> Iterator[None]:
-        """Hold the lock and flush each folder only once: at the end, or before a document in another one is replaced.
+        """Hold the lock and flush each folder only once: at the end, or before a replacement in another folder.
 
         Raises:
             StorageError: A folder could not be flushed; files written in it may be lost at a power failure.
@@ -363,7 +363,7 @@ class FileDocumentStore(DocumentReader):
                 self._flush_folders()
 
     def _write_new(self, path: Path, data: bytes, name: str, *, like: Path) -> None:
-        """Write a new file with the access rights of `like`, if that exists."""
+        """Write a new file with the access rights of the file `like`, if it exists."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
         try:
             with suppress(OSError):  # no such file, or a file system without access rights

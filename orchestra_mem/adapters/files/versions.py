@@ -32,7 +32,7 @@ def version_document(path: Path, versions: Path) -> str:
 
 
 def read_name(path: Path, size_bytes: int) -> Version | None:
-    """Parse the name of a version's file; None for others. Unknown authors and reasons count as a person's edit."""
+    """Parse a version's file name; None for other files. Unknown authors and reasons count as a person's edit."""
     match = _VERSION.fullmatch(path.name)
     if match is None:
         return None
@@ -52,7 +52,7 @@ def scan(folder: Path, document: str) -> Iterator[Version]:
     """Yield the versions of a document in a folder, unordered; files with other names are skipped."""
     names = os.listdir(folder) if folder.is_dir() else ()
     for path in (folder / name for name in names if name.startswith(f"{document}.")):
-        with suppress(FileNotFoundError, ValueError):  # pruned by another process meanwhile; no valid time
+        with suppress(FileNotFoundError, ValueError):  # pruned by another process, or an invalid time in the name
             version = read_name(path, path.stat().st_size)
             if version is not None and version.document == document:
                 yield version

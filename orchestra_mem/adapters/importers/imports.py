@@ -30,7 +30,7 @@ _PASSED_OVER = frozenset({".git", ".obra", ".obsidian", ".trash", ".venv", "node
 def open_import(
     path: str | Path, kind: ImportKind | None = None, *, agent: str | None = None, on_fault: OnFault
 ) -> History:
-    """Open a file, or all files in a folder that can be imported, oldest first. `total` is their size in bytes.
+    """Open a file, or all importable files in a folder, oldest first. The history's `total` is their size in bytes.
 
     Args:
         path: The file or folder.

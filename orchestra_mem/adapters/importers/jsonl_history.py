@@ -1,9 +1,9 @@
 """Read a JSON Lines file as operations, one object per line.
 
-Keys that are parameters of `record_operation` are taken from the object. If only `data` (or `operation_data`) is left,
-next to `id` and `session`, its value becomes the operation's data, else the rest of the object.
+Keys that are parameters of `record_operation` are taken from the object. If `data` (or `operation_data`) is then the
+only key apart from `id` and `session`, its value becomes the operation's data; otherwise the remaining object does.
 
-A line is identified by its file, number and text. So a moved file is recorded again: duplicate operations do less harm
+A line is identified by its file, number and text, so a moved file is recorded again. Duplicate operations do less harm
 than an operation that is lost because it was mistaken for another.
 """
 
@@ -34,7 +34,7 @@ _KEYS = {
     "idempotency_key": ("idempotency_key",),
 }
 _DATA = ("data", "operation_data")
-# Also printed by `ops --json`; both refer to the memory that the operation comes from.
+# `ops --json` prints these, too; an id and a session are valid only in the memory that printed them.
 _OTHER_MEMORY = {"id", "session"}
 
 

@@ -24,7 +24,7 @@ _MOST_FAULTS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
-    """A file to be read. `start`: Size in bytes of the files before it. `agent`: Agent to record under, if given.
+    """A file to be read. `start`: Size in bytes of the files before it. `agent`: Agent given by the caller, or None.
 
     `left_out`: Number of skipped parts by kind, for all files of the import.
     """

@@ -39,7 +39,7 @@ _PREAMBLE = ("<environment_context>", "<user_instructions>", "<permissions instr
 
 
 class _Step(NamedTuple):
-    """A message, tool call or tool output. `key`: Its id. `call`: Id of a call. `answers`: An output's call id."""
+    """A message, tool call or output. `key`: Its id. `call`: Id of a call. `answers`: Id of an output's call."""
 
     key: str
     data: dict[str, Json]
@@ -50,7 +50,7 @@ class _Step(NamedTuple):
 
 @dataclass(slots=True)
 class _Session:
-    """State of a session up to the current line. `key`: Identifies that line."""
+    """State of a session up to the current line. `key`: Id of the current line."""
 
     source: SourceFile
     name: str
@@ -68,7 +68,7 @@ class _Session:
 
 
 def agent_of(path: Path) -> str:
-    """Detect by a file's first lines which agent wrote the transcript; empty if it is no known agent's."""
+    """Detect by a file's first lines which agent wrote the transcript; empty if no known agent did."""
     with path.open("rb") as stream:
         for _, line, _ in islice(read_lines(stream), _SNIFFED_LINES):
             try:
@@ -83,7 +83,7 @@ def agent_of(path: Path) -> str:
 
 
 def read_transcript(source: SourceFile) -> Iterator[HistoryOperation]:
-    """Yield a session's operations, oldest first, then calls without output; a later import adds calls with output."""
+    """Yield a session's operations, oldest first, then calls without output; a later import adds them with output."""
     waiting: dict[str, tuple[dict[str, Json], HistoryOperation]] = {}
     for step, origin, found in _found(source):
         if step.call:

@@ -19,12 +19,12 @@ from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 # A chunk has about 300 tokens, and most embedding models were trained with 512.
 _MAX_TOKENS = 512
 _MAX_CHARS = 8_000
-# llama_pooling_type: the type in the file, the mean if the file has none. A reranker returns scores, not embeddings.
+# Values of llama_pooling_type: the file's own, the mean if the file has none, and a reranker's (scores, no embeddings).
 _BY_MODEL, _MEAN, _RANK = -1, 1, 4
 
 
 class GgufEmbedder:
-    """Embeds texts with a GGUF model, by their first 512 tokens. Safe to share between threads; one text at a time.
+    """Embeds the first 512 tokens of each text with a GGUF model. Safe to share between threads, which take turns.
 
     The constructor reads only the vocabulary; the weights are loaded with the first text.
 

@@ -30,8 +30,8 @@ _log = logging.getLogger(__name__)
 
 _PIECE_BYTES = 4_000_000
 
-# While one other process was busy, a generation took 510 s with threads that spin at each of llama.cpp's hundreds of
-# barriers per token, and 13 s with threads that sleep. OpenMP reads the variable once, when it is first loaded.
+# Threads wait at hundreds of barriers per token. While one other process was busy, a generation took 510 s if they spin
+# there, and 13 s if they sleep. OpenMP reads the variable once, when OpenMP is first loaded.
 _WAIT_POLICY = "OMP_WAIT_POLICY"
 
 _lock = Lock()
@@ -163,7 +163,7 @@ class LoadedModel:
             marks: Whether to add the tokens with which the model marks the beginning and end of a text.
         """
         raw = text.encode("utf-8", "replace")
-        room = len(raw) + 8  # a token has at least one byte; some vocabularies prepend a space; and marks
+        room = len(raw) + 8  # at least one byte per token, and 8 tokens for the marks and a prepended space
         found = (self.library.llama_token * room)()
         count = self.library.llama_tokenize(self.vocabulary, raw, len(raw), found, room, marks, special)
         if count < 0:
@@ -200,8 +200,8 @@ def _read_ahead(path: Path, stop: Stop) -> None:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-# Byte-pair encodings whose pattern (in llama.cpp's `llama-vocab.cpp`) never matches across a line feed into other text,
-# and matches white space up to the last line feed as one: `\s*[\r\n]+`. The patterns of GPT-2 and SmolLM do not.
+# Byte-pair encodings whose pattern (in llama.cpp's `llama-vocab.cpp`) always splits a text between a line feed and the
+# text after it, and takes all white space up to the last line feed as one piece: `\s*[\r\n]+`. GPT-2 and SmolLM differ.
 _ADDITIVE_PATTERNS = frozenset({"qwen2", "deepseek-r1-qwen", "llama-bpe"})
 _BPE = "gpt2"
 # Chat template for a GGUF without one; the default of llama.cpp's server, too.
@@ -231,7 +231,7 @@ class GgufVocabulary:
 
     @cached_property
     def additive(self) -> bool:
-        """Whether counts of pieces add up, as is known of some byte-pair encodings, such as Qwen's."""
+        """Whether the counts of a text's pieces add up to the text's count, as with Qwen and some other encodings."""
         pattern, kind = map(self.said, ("tokenizer.ggml.pre", "tokenizer.ggml.model"))
         return kind == _BPE and pattern in _ADDITIVE_PATTERNS
 
@@ -343,8 +343,8 @@ def _formatter(template: str, first: str, last: str) -> Any:
 def _break_spellings(text: str, spellings: Iterable[str], sign: str) -> str:
     """Insert the character `sign` into each spelling of a special token.
 
-    A message may contain such a spelling, such as `<|im_end|>` in an operation's data, and must not act as the token.
-    The prompt is cut at each `sign` and tokenized in pieces, so only its template can contribute special tokens.
+    A spelling in a message, such as `<|im_end|>` in an operation's data, must not act as the special token. The prompt
+    is cut at each `sign` and tokenized in pieces, so only the chat template can contribute special tokens.
     """
     for spelling in sorted(spellings, key=len, reverse=True):
         text = text.replace(spelling, spelling[:1] + sign + spelling[1:])

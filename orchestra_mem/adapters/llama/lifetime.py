@@ -29,7 +29,7 @@ _running: list[Stop] = []
 
 
 class Stop:
-    """A flag that asks work to stop, and is never cleared. llama.cpp reads `sign` as a C string: empty means go on."""
+    """A flag that asks work to stop, and is never cleared. llama.cpp reads `sign` as a C string, empty until then."""
 
     def __init__(self) -> None:
         self.sign = ctypes.create_string_buffer(2)
@@ -43,10 +43,10 @@ class Stop:
         return self.sign[0] != b"\0"
 
     def require_wanted(self, path: Path) -> None:
-        """Raise an error if nobody waits for the file any more.
+        """Raise an error that names the file if the flag is set.
 
         Raises:
-            ModelError: The flag is set.
+            ModelError: The object loaded from the file was closed, or the interpreter exits.
         """
         if self():
             raise ModelError(f"{path.name} is no longer wanted: it was closed, or the program ends")
@@ -54,7 +54,7 @@ class Stop:
 
 @contextmanager
 def running(stop: Stop) -> Iterator[None]:
-    """Make the interpreter's exit set `stop` and wait for the end of this block.
+    """Delay the interpreter's exit until this block ends; `stop` is set when the exit begins.
 
     Raises:
         ModelError: The interpreter is already exiting.
@@ -88,7 +88,7 @@ class Held(Generic[_T]):
 
     Args:
         path: The file that the object is loaded from.
-        load: Loads the object; stops early once the flag in its argument is set.
+        load: Loads the object. Its argument is the flag that asks it to stop early.
         idle_s: Seconds after the last use until the object is freed; 0 for never.
     """
 
@@ -126,7 +126,7 @@ class Held(Generic[_T]):
                     self._timer.start()
 
     def close(self) -> None:
-        """Free the object permanently. A thread that uses it is asked to stop, and frees it if stopping takes long."""
+        """Free the object permanently. A thread at work is asked to stop, and frees the object itself if it is slow."""
         self.stop.set()
         self._let_go_if_free(_ENDS_S)
 

@@ -32,7 +32,7 @@ class LlamaModel:
 
     Args:
         vocabulary: Vocabulary of the GGUF. It counts tokens even before and while the model is loaded.
-        context_tokens: Context window, shared by prompt and answer; at most what the model was trained for is used.
+        context_tokens: Context window, shared by prompt and answer; limited to the window of the model's training.
         threads: Number of processor threads; 0 for the physical cores minus one.
         idle_unload_s: Seconds after which an unused model is unloaded; 0 for never.
     """
@@ -99,8 +99,8 @@ class LlamaModel:
     ) -> Generation:
         """Answer a prompt; see `LanguageModel.generate`.
 
-        `cancelled` also ends a call that waits for its turn, for the loading, or for the prompt to be processed. The
-        loading itself goes on, for the next call.
+        `cancelled` also ends a call that waits for its turn, for the model to load, or for the prompt to be processed.
+        Loading continues after that, for the next call.
         """
         if os.getpid() != self._process:  # locks held by the parent's threads would never be released
             raise ModelError(f"{self.name} was opened before a fork; a child process opens its own")
@@ -132,7 +132,7 @@ class LlamaModel:
                 raise
             said = _NOTHING
         if said.finish is Finish.CANCELLED:
-            # The model is not at fault if the interpreter exits: return only when the caller cancels, or time is up.
+            # The interpreter's exit is no fault of the model: wait until the caller cancels, or time is up.
             while exit_begun() and not unwanted():
                 time.sleep(ASK_EVERY_S)
             if late:
@@ -181,7 +181,7 @@ class LlamaModel:
 def _awaited(answer: Callable[[Stop, Event], Generation], unwanted: Callable[[], bool]) -> Generation:
     """Call `answer` in a separate thread, and stop it early once `unwanted` returns True.
 
-    If generation has not begun by then, return an empty answer without waiting for the turn or the loading.
+    If generation has not begun by then, return an empty answer at once, even if the model is busy or loading.
     """
     stop, answering = Stop(), Event()
     found: Future[Generation] = Future()

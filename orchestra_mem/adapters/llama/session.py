@@ -26,14 +26,14 @@ from orchestra_mem.types import Json
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Prompt tokens per batch. An aborted batch is lost: if foreground prompts interrupt background ones every few seconds,
-# a batch must take less time than that. One core processes 52 tokens of Qwen2.5 0.5B per second in batches of 32, 62
-# in batches of 64, and 73 in batches of 256; graphics cards need far larger ones.
+# Prompt tokens per batch. A batch must take less time than the seconds until a foreground prompt aborts it, as its work
+# is lost then. One core processes 52 tokens of Qwen2.5 0.5B per second in batches of 32, 62 in batches of 64, and 73 in
+# batches of 256; graphics cards need far larger batches.
 _BATCH_TOKENS = 64
 _BATCH_TOKENS_OFFLOADED = 512
 _ABORTED = 2
 # Two conversations are cached: the program's, and that of background jobs, whose prompts are short and begin alike.
-# Next to a full window of one, the cache holds this many tokens of the other; if the other has more, it is evicted.
+# If one fills its window, the cache has room for `BESIDE_TOKENS` of the other; a longer conversation is evicted.
 _TALKS = 2
 BESIDE_TOKENS = 2_048
 # A shorter common prefix may come from the chat template alone.
@@ -74,7 +74,7 @@ class LlamaSession(LoadedModel):
             n_batch=self._batch_tokens, n_ubatch=self._batch_tokens, n_threads=threads, n_threads_batch=threads,
         )  # fmt: skip
         self._memory = library.llama_get_memory(self._context)
-        # In order of use; the last was used most recently.
+        # Least recently used first.
         self._talks = [_Talk(number) for number in range(_TALKS)]
         self._batch = library.llama_batch_init(self._batch_tokens, 0, 1)
         self.frees.callback(library.llama_batch_free, self._batch)
@@ -83,7 +83,7 @@ class LlamaSession(LoadedModel):
     def generate(
         self, prompt: Sequence[int], *, max_tokens: int, grammar: str, temperature: float, seed: int, stop: Stop
     ) -> Generation:
-        """Answer a prompt. If `stop` is set meanwhile, return the answer so far as cancelled.
+        """Answer a prompt. If `stop` is set meanwhile, return the partial answer, marked as cancelled.
 
         Args:
             prompt: Tokens of the prompt.
@@ -91,7 +91,7 @@ class LlamaSession(LoadedModel):
             grammar: Grammar in GBNF; empty to allow any token.
             temperature: Sampling temperature; 0 for the most likely answer.
             seed: Seed for random sampling.
-            stop: Polled all the time.
+            stop: Polled while the prompt is processed and the answer generated.
 
         Raises:
             ModelError: llama.cpp fails.
@@ -139,7 +139,7 @@ class LlamaSession(LoadedModel):
         return talk
 
     def _read(self, talk: _Talk, tokens: Sequence[int]) -> None:
-        """Process at most one batch of tokens, and append them to the sequence; none if processing is aborted."""
+        """Process the first batch of `tokens` and append it to the sequence; append nothing if it is aborted."""
         tokens = tokens[: self._batch_tokens]
         if sum(len(each.read) for each in self._talks) + len(tokens) > self._cells:
             self._drop(self._talks[0])
@@ -170,7 +170,7 @@ class LlamaSession(LoadedModel):
             size = -count
 
     def _forget(self, talk: _Talk, kept: int) -> None:
-        """Cut a sequence to its first `kept` tokens; to none if the model's cache cannot be cut."""
+        """Cut a sequence to its first `kept` tokens; empty it if the model's cache cannot be cut."""
         if self.library.llama_memory_seq_rm(self._memory, talk.number, kept, -1):
             del talk.read[kept:]
         else:
@@ -187,10 +187,10 @@ def _common(read: Sequence[int], prompt: Sequence[int]) -> int:
 
 
 def _abort_callback(library: Any) -> Any:
-    """Return a C callback that is true if the C string at its argument is not empty.
+    """Return a C callback that returns true if the C string at its argument is not empty.
 
-    llama.cpp calls it hundreds of times per token. A Python function would wait for the interpreter lock each time, up
-    to 5 ms in a busy program; `strlen` only reads the memory that `Stop.set` writes to.
+    llama.cpp calls the callback hundreds of times per token. A Python function would wait for the interpreter lock
+    each time, up to 5 ms in a busy program; `strlen` only reads the memory that `Stop.set` writes to.
     """
     runtime = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
     return ctypes.cast(runtime.strlen, library.ggml_abort_callback)

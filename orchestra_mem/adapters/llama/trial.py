@@ -2,8 +2,8 @@
 
 A child process tries the model first, so that a crash does not kill the program that holds a memory.
 
-The trial detects instructions that the processor lacks, if the library was compiled for another one, and files that
-crash llama.cpp. Success and permanent failure are cached in the user's cache folder, per library, processor and file.
+The trial detects a library compiled for a processor with more instructions than this one, and files that crash
+llama.cpp. Success and permanent failure are cached in the user's cache folder, per library, processor and file.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _TIMEOUT_S = 300.0
 _MAGIC = b"GGUF"
 _REMEDY = "set llm.model_path or search.model_path to a model's GGUF"
 _SOUND = "sound"
-# Other signals come from outside: SIGKILL from the system if memory is short, SIGTERM at shutdown.
+# A crash. Other signals come from outside: SIGKILL from the system if memory is short, SIGTERM at shutdown.
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV"})
 # llama.cpp's working memory, next to weights and cache: 110 MB for Qwen2.5 0.5B, mostly due to its large vocabulary.
 _WORKING_BYTES = 200_000_000
 _CACHE_BYTES_A_NUMBER = 2
 
-# Prints each stage when it begins, so that the last one printed is the one that failed.
+# Prints the name of each stage when the stage begins, so that the last name printed is the stage that failed.
 _PROGRAM = """
 import sys
 folder, path, weights = sys.argv[1:]

@@ -24,13 +24,13 @@ logger = logging.getLogger(__name__)
 # for a while, and longer after each further failure.
 _PATIENCE_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
-# Attempts to build a context whose estimate is near the server's count, with that count within the budget.
+# Maximum number of attempts to build a context whose count by the server is within the budget and near the estimate.
 _TRIES = 5
 _NEAR = 0.02
 # Factors on the estimate. Before the server's first count, its vocabulary may need a third more tokens than estimated.
-# While the server fails, texts may differ from those that it has counted.
+# While the server fails, new texts may need a tenth more tokens than the corrected estimate.
 _UNKNOWN, _SILENT = 1.35, 1.1
-# Shorter contexts do not correct the estimates. No vocabulary needs this many times fewer tokens than another.
+# Contexts with fewer tokens do not correct the estimates. No two vocabularies differ by this factor.
 _LEAST_TOKENS, _MOST_TIMES = 100, 5
 
 
@@ -43,7 +43,7 @@ class ServerTokenCounter:
         near: Basis of the estimates, and the counter to use if the server does not count.
     """
 
-    exact = False  # refers to `count`; contexts that the server has counted are marked as exact themselves
+    exact = False  # refers to `count`; `assemble` marks contexts that the server has counted as exact
 
     def __init__(self, server: Server, *, model: str = "", near: TokenCounter) -> None:
         self._server = server
@@ -56,7 +56,7 @@ class ServerTokenCounter:
 
     @property
     def name(self) -> str:
-        """Where the counts come from, as far as is known, for messages. Sends no request."""
+        """The source of the counts, as far as it is known, for messages. Sends no request."""
         if self._serves is False:
             return self._near.name
         if self._fault or self._serves is None:
@@ -69,12 +69,12 @@ class ServerTokenCounter:
 
     @property
     def additive(self) -> bool:
-        """Whether counts of pieces add up. Corrected estimates do not: each is rounded up."""
+        """Whether the counts of a text's pieces add up to the text's count. Corrected estimates are rounded up."""
         return self._serves is False and self._near.additive
 
     @property
     def doubts(self) -> list[str]:
-        """Warnings that the server does not count, and why; empty if it counts, or if that is still unknown."""
+        """Warnings that the server does not count, and why; empty if the server counts, or has not been asked yet."""
         if self._serves is False:
             return [f"{self._server.url} does not count tokens: {self._near.name} does, not the model's own"]
         return [f"tokens are estimated, on the high side: {self._fault}"] if self._fault else []
@@ -85,10 +85,10 @@ class ServerTokenCounter:
         return near if self._serves is False else ceil(near * self._factor * (_SILENT if self._fault else 1.0))
 
     def assemble(self, build: Callable[[int], OrchestratorContext]) -> OrchestratorContext:
-        """Build a context within its budget by the server's count, or by estimate if there is no count in time.
+        """Build a context within its budget by the server's count, or by estimate if the server does not count in time.
 
         Args:
-            build: Builds the context. Takes the number of an epoch to count again first, 0 for none.
+            build: Builds the context. Its argument is the number of an epoch to recount first, or 0.
         """
         deadline = time.monotonic() + _PATIENCE_S
         context, known = build(0), dict[str, int]()
@@ -105,7 +105,7 @@ class ServerTokenCounter:
         return replace(context, exact=False, counter=self.name)
 
     def _counted(self, text: str, deadline: float) -> int | None:
-        """Return the server's count of a context, and correct the estimates by it; None if there is none in time."""
+        """Return the server's count of a context, and correct the estimates by it; None if there is no count."""
         if self._serves is False or time.monotonic() < self._resting_until:
             return None
         near = self._near.count(text)

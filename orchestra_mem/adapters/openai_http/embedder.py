@@ -26,14 +26,14 @@ class HttpEmbedder:
     Transient faults are retried with growing pauses: no connection, no response in time, an overloaded server.
 
     Args:
-        base_url: Address, such as `http://127.0.0.1:8080`, with or without `/v1`. After any other path, `/embeddings`
-            follows without `/v1`.
+        base_url: Address, such as `http://127.0.0.1:8080`, with or without `/v1`. If it has another path, requests go
+            to `/embeddings` below this path.
         model: The model's name on the server.
         api_key: Bearer token; empty for none.
         dimensions: Dimensions of the vectors; 0 to ask the server at the first use of `model`.
         timeout_s: Timeout of each attempt to embed passages, in seconds of silence.
-        query_timeout_s: The same for a query, for which somebody waits.
-        tries: Number of attempts for passages; a query has one.
+        query_timeout_s: Timeout to embed a query, in seconds of silence; short, as a search waits for it.
+        tries: Maximum number of attempts for passages; a query is attempted once.
 
     Raises:
         EmbedderError: The address is invalid, or the key cannot be sent.
@@ -51,7 +51,7 @@ class HttpEmbedder:
         tries: int = 4,
     ) -> None:
         try:
-            # No circuit breaker: the search has its own around every embedder.
+            # No circuit breaker: `MemorySearch` has a circuit breaker for its embedders.
             self._server = Server(base_url, api_key=api_key, failures=0, setting="search.base_url")
         except ModelError as error:
             raise EmbedderError(str(error)) from error

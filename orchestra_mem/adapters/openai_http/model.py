@@ -20,11 +20,11 @@ from orchestra_mem.types import Json
 
 logger = logging.getLogger(__name__)
 
-# Seconds after which the window is asked for again: the server may have been restarted with another one.
+# Seconds after which the server is asked for its window again, as it may have been restarted with another window.
 _WINDOW_S = 30.0
-# Estimate if the server does not count: few texts have fewer bytes per token; a message has tokens around its text.
+# If the server does not count: bytes per token (few texts have fewer), and tokens that a message adds to its text.
 _BYTES_A_TOKEN, _MARKS = 3, 8
-# No text of words has more bytes per token; short texts prove nothing.
+# No prose has more bytes per token; texts of fewer bytes are not checked.
 _MOST_BYTES_A_TOKEN, _SHORT_BYTES = 10, 2_000
 # No window is this large: a server that reports more tokens has not counted them.
 _MOST_TOKENS = 10**9
@@ -36,7 +36,7 @@ class _CancelledError(Exception):
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer so far, and the server's figures for it. `most`: Maximum number of tokens."""
+    """A partial answer, and the server's figures for it. `most`: Maximum number of tokens."""
 
     most: int
     text: str = ""
@@ -61,7 +61,7 @@ class _Answer:
         self.timings = _within(event, "timings") or self.timings
 
     def cut(self) -> bool:
-        """End an answer that exceeds its limit, which some servers ignore; return whether it did.
+        """End the answer if it exceeds its limit, which some servers ignore; return whether the limit was exceeded.
 
         An event counts as one token, however long its text is, so the number of characters is limited, too.
         """
@@ -111,7 +111,7 @@ class OpenAiModel:
         self._way = 0  # index of the first of `_ways` that the server accepts
         self._wanted_tokens = wanted_tokens
         self._silent = self._read_less = ""
-        self._cut_to = 0  # tokens of the prompt that `_read_less` is about
+        self._cut_to = 0  # tokens that the server read of the prompt that `_read_less` reports
         self._turn = threading.Lock()
 
     @property
@@ -158,7 +158,7 @@ class OpenAiModel:
         return sum(size // _BYTES_A_TOKEN + _MARKS for size in sizes)
 
     def busy(self) -> bool:
-        """Check whether all slots are in use, as llama-server reports at `/slots`; False if the server does not."""
+        """Check whether all slots are in use, as llama-server reports at `/slots`; False for other servers."""
         try:
             slots = self._asked("GET", "/slots")
         except ModelError:
@@ -212,7 +212,7 @@ class OpenAiModel:
 
     @property
     def doubts(self) -> list[str]:
-        """Warnings about figures that the server has not reported, or reported wrongly, so far. Sends no request."""
+        """Warnings about a small window, and about figures that the server omits or misreports. Sends no request."""
         small = ""
         if self._window and self._wanted_tokens > self._window:
             small = (
@@ -254,7 +254,7 @@ class OpenAiModel:
                 continue
             if place > self._way:
                 self._way = place
-                if not ways[place]:  # callers validate every answer anyway
+                if not ways[place]:  # no error, as callers validate every answer
                     logger.warning("%s takes no JSON schema: its answers are checked, not guided", self._server.url)
             return
 
@@ -296,10 +296,10 @@ class OpenAiModel:
         return answer.cut()
 
     def _asked(self, method: str, path: str, body: Json = None) -> Any:
-        """Return the server's answer to a question, None if it refuses.
+        """Return the server's answer to a question, None if the server refuses.
 
-        If it has never answered the question, it does not support it, and is not asked again. Otherwise the refusal is
-        temporary, or due to the content.
+        A server that refuses a question before it has ever answered it does not support the question, and is not asked
+        again. A later refusal is temporary, or due to the content.
         """
         key = _question(path, body)
         if self._serves.get(key) is False:
@@ -322,7 +322,7 @@ def _question(path: str, body: Json) -> str:
 
 
 def _ways(schema: Mapping[str, Json] | None) -> list[dict[str, Json]]:
-    """Return the fields that request a schema: OpenAI's, those of llama-cpp-python's server, and lastly none."""
+    """Return alternative request fields for a schema, in order: OpenAI's, llama-cpp-python's, and no fields."""
     if schema is None:
         return [{}]
     form: Json = {"name": "answer", "strict": True, "schema": dict(schema)}

@@ -31,7 +31,7 @@ _MAX_QUOTED = 200
 # No response of a model server is this long; an endless one must not fill the memory.
 _MOST_BYTES = 16 * 1024 * 1024
 _CONNECT_S = 5.0
-# Questions about the server take milliseconds; longer while the machine is busy generating.
+# Questions about the server take milliseconds, but longer while the machine is busy generating.
 _QUESTION_S = 10.0
 
 
@@ -182,7 +182,7 @@ class Server:
         self, method: str, path: str, body: Json, read: Callable[[httpx.Response], _T], check: Callable[[], None],
         timeout_s: float | None = None,
     ) -> _T:  # fmt: skip
-        """Send one request. `timeout_s`: Seconds of silence after which it ends, even if the caller has left."""
+        """Send a request. `timeout_s`: Seconds of silence after which the request ends, even if the caller has left."""
 
         def accepted(response: httpx.Response) -> _T:
             if response.status_code < 300:
@@ -200,7 +200,7 @@ class Server:
 
     @cached_property
     def _client(self) -> httpx.Client:
-        # Connections are not reused: so each can be shut down before its response begins, and the server stops work.
+        # Connections are not reused, so that each can be closed before its response begins, and the server stops work.
         limits = httpx.Limits(max_keepalive_connections=0)
         return httpx.Client(limits=limits, **self._access)
 
@@ -211,7 +211,7 @@ class Server:
 
     @property
     def _access(self) -> dict[str, Any]:
-        # The proxy that the environment names does not apply to servers on this machine; its certificates do.
+        # For servers on this machine, ignore the environment's proxy, but use the environment's certificates.
         is_local = self._host in ("localhost", "::1") or self._host.startswith("127.")
         try:
             context = httpx.create_ssl_context(self._verify, trust_env=self.url.startswith("https:"))

@@ -25,9 +25,9 @@ RECORD = np.dtype(
         ("alive", "u1"),
         ("tier", "u1"),
         ("embedded", "u1"),  # one bit per model that has processed the chunk
-        ("blank", "u1"),  # one bit per model that found nothing to embed in it
+        ("blank", "u1"),  # one bit per model that found nothing to embed in the chunk
         ("length", "<u4"),  # number of terms in all columns
-        ("kind", "<i8"),  # this and the next three: `string_number`, 0 for None
+        ("kind", "<i8"),  # this and the next three fields are hashes from `string_number`
         ("agent", "<i8"),
         ("session", "<i8"),
         ("pattern", "<i8"),
@@ -110,8 +110,8 @@ def _decode(number: int, data: bytes) -> NDArray[np.void]:
 class Columns:
     """All records in memory, by chunk id. Not safe for concurrent use.
 
-    `size` is greater than every id; `count` is the number of chunks, `total_length` of their terms, and `version` of
-    changes.
+    `size` is greater than every id. `count` is the number of chunks, `total_length` the number of their terms, and
+    `version` the number of changes.
     """
 
     def __init__(self) -> None:
@@ -237,13 +237,13 @@ def ids_of(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int
 
 
 def ids_in_group(connection: sqlite3.Connection, group: str) -> dict[str, int]:
-    """Return the keys and ids of a group's chunks, in their order."""
+    """Return the keys and ids of a group's chunks, in the group's order."""
     rows = connection.execute("SELECT key, id FROM chunk WHERE grp = ? ORDER BY position, id", (string_number(group),))
     return {decode(key): chunk_id for key, chunk_id in rows}
 
 
 def insert(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk, IndexedText, bytes | None]]) -> None:
-    """Insert new chunks; those without tokens (None) are left for upkeep."""
+    """Insert new chunks; upkeep adds tokens to chunks that have None."""
     rows = (
         (
             number, encode(chunk.key), *_changing(chunk),
@@ -255,7 +255,7 @@ def insert(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk, In
 
 
 def replace(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk]]) -> None:
-    """Update every column of chunks except the key and those derived from the text, which does not change."""
+    """Update the columns of chunks, except the key and columns derived from the text, as the text does not change."""
     connection.executemany(
         "UPDATE chunk SET grp = ?, position = ?, importance = ?, agent = ?, session = ?, record = ? WHERE id = ?",
         ((*_changing(chunk), number) for number, chunk in chunks),
@@ -273,7 +273,7 @@ def _changing(chunk: Chunk) -> tuple[object, ...]:
 
 
 def add_tokens(connection: sqlite3.Connection, tokens: Iterable[tuple[bytes, int]]) -> None:
-    """Store tokens, each with its chunk's id, of chunks that were inserted without them."""
+    """Store the tokens of chunks that were inserted without tokens; each pair has the tokens and a chunk's id."""
     connection.executemany("UPDATE chunk SET tokens = ? WHERE id = ?", tokens)
 
 
@@ -295,7 +295,7 @@ def _rows(connection: sqlite3.Connection, columns: str, ids: Ids) -> Iterator[tu
 
 
 def outlines(connection: sqlite3.Connection, ids: Ids, columns: Columns, passing: NDArray[np.bool_]) -> Outlines:
-    """Return what ranking needs of the chunks that exist; `passing` is a mask over all ids.
+    """Return the data for ranking the chunks in `ids` that exist; `passing` is a mask over all ids.
 
     Raises:
         DatabaseDamagedError: A stored chunk cannot be read.

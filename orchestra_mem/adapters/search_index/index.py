@@ -109,7 +109,7 @@ class DiskSearchIndex:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The messages passed in, and one for each damage found since: damaged data have to be added again."""
+        """The messages passed to the constructor, and one for each damage found since. Add damaged data again."""
         return tuple(self._store.problems)
 
     @property
@@ -119,7 +119,7 @@ class DiskSearchIndex:
             return self._store.identity
 
     def maintain(self) -> None:
-        """Do the upkeep that is due: takes milliseconds, and 50 ms more per 100,000 vectors to quantise.
+        """Do the upkeep that is due, in a few milliseconds plus 50 ms per 100,000 vectors to quantise.
 
         Searches and additions may go on meanwhile.
         """
@@ -189,7 +189,7 @@ class DiskSearchIndex:
         return len(ids)
 
     def keys(self, group: str) -> dict[str, int]:
-        """Return the keys of a group's chunks with their ids, in their order."""
+        """Return the keys of a group's chunks with the chunks' ids, in the group's order."""
         with self._store.reading("listing") as connection:
             return stored.ids_in_group(connection, group)
 
@@ -199,7 +199,7 @@ class DiskSearchIndex:
             return stored.read(connection, ids)
 
     def outlines(self, ids: Ids, where: SearchFilter) -> Outlines:
-        """Return what ranking needs of the chunks that exist, by ascending id."""
+        """Return the data for ranking the chunks in `ids` that exist, by ascending id."""
         with self._store.reading("reading") as connection:
             columns = self._store.columns
             return stored.outlines(connection, ids, columns, columns.passing(where))
@@ -240,9 +240,9 @@ class DiskSearchIndex:
             return np.array([len(docs) for docs in found], np.int64)
 
     def holding(self, terms: Sequence[str], ids: Ids) -> NDArray[np.bool_]:
-        """Return which chunks have which terms in any column, bool, shape (terms, ids)."""
+        """Return for each term a mask of the chunks that have it in any column, bool, shape (terms, ids)."""
         with self._store.reading("searching") as connection:
-            # The extra column, always False, serves ids beyond the end, from before the index was recreated.
+            # Ids from before the index was recreated may be too large: they are mapped to an extra column, all False.
             found = np.zeros((len(terms), self._store.columns.size + 1), np.bool_)
             for row, term in zip(found, terms, strict=True):
                 row[self._keyword.matches(connection, term, self._store.columns)[0]] = True
@@ -297,7 +297,7 @@ class DiskSearchIndex:
             return {model: kept.embedded for model, kept in self._store.models.items()}
 
     def drop_model(self, model: EmbeddingModel) -> None:
-        """Delete a model's vectors, as when another model has embedded everything."""
+        """Delete a model's vectors, for example after another model has embedded everything."""
         with self._store.reading("reading"):
             kept = self._store.models.get(model)
         if kept is not None:
@@ -305,7 +305,7 @@ class DiskSearchIndex:
 
 
 def _write_records(connection: sqlite3.Connection, chunks: Sequence[tuple[int, Chunk, int | None]]) -> None:
-    """Write the records of chunks; bits for vectors are kept, and so is the stored length if the given one is None."""
+    """Write the records of chunks. Keep the bits for vectors, and the stored length where the new length is None."""
     ids = np.array([number for number, _, _ in chunks], np.int64)
     rows = read_records(connection, ids)
     for at, (_, chunk, length) in enumerate(chunks):

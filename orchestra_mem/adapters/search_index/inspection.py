@@ -20,8 +20,8 @@ _FILES = ("search.db", "search.db-wal", "search.db-shm", "index.lock")
 class IndexReport:
     """The state of an index folder. `fault` is a message; if it is None, the other fields are valid.
 
-    `present` is False if there is no index. `operations` is the id of the last indexed operation. `models` are those
-    with vectors in the index.
+    `present` is False if there is no index. `operations` is the id of the last indexed operation. `models` are the
+    models that have vectors in the index.
     """
 
     database: Path
@@ -34,7 +34,7 @@ class IndexReport:
 
 
 def in_the_way(folder: Path) -> tuple[Path, str] | None:
-    """Return a path that blocks the index folder or one of its files, and what is wrong with it; None if none does."""
+    """Return a path that blocks the index folder or one of its files, and the problem with it; None if nothing does."""
     if not folder.is_dir():
         return (folder, "is no folder; remove it") if os.path.lexists(folder) else None
     paths = (folder / name for name in _FILES)
@@ -70,7 +70,7 @@ def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
     if not path.is_file():
         return IndexReport(database=path, present=False)
     size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
-    # SQLite may need to create files next to a WAL database. Where it cannot, it opens one only as immutable.
+    # SQLite may need to create files next to a WAL database. In a read-only folder, only `immutable` opens one.
     mode = "mode=ro" if os.access(folder, os.W_OK) else "immutable=1"
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=_BUSY_S)) as connection:

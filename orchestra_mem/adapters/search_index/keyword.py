@@ -65,7 +65,7 @@ def insert(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> N
 
 
 def delete(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
-    """Delete the tokens of chunks; they must be the same as those inserted."""
+    """Delete the tokens of chunks; the rows must equal the inserted ones."""
     connection.executemany("INSERT INTO words (words, rowid, tokens) VALUES ('delete', ?, ?)", rows)
 
 
@@ -73,7 +73,7 @@ def verify(connection: sqlite3.Connection, columns: Columns) -> None:
     """Check that the last chunk in the table is the last chunk that exists.
 
     Raises:
-        DatabaseDamagedError: It is not.
+        DatabaseDamagedError: The last chunks differ.
     """
     query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
     found = [row[0] for row in connection.execute(query, (_EVERY,))]

@@ -36,7 +36,7 @@ class SqliteResponseStore:
         return [_response(row) for row in rows]
 
     def add(self, response: StoredResponse, *, keep: int) -> None:
-        """Store an answer in place of one to the same question; beyond `keep`, evict the least recently used."""
+        """Store an answer, replacing one to the same question, and keep only the `keep` most recently used answers."""
         model, vector = response.model, response.vector
         created = response.created.timestamp()
         row = (
@@ -56,7 +56,7 @@ class SqliteResponseStore:
             )
 
     def used(self, number: int, now: float) -> None:
-        """Record that an answer was returned again; a failed write is only logged, and leads to earlier eviction."""
+        """Record that an answer was returned again. A failed write is only logged: the answer is evicted earlier."""
         try:
             with self._store.writing("response") as connection:
                 connection.execute("UPDATE response SET used = ? WHERE id = ?", (now, number))

@@ -37,15 +37,15 @@ _SCHEMA = (
     "CREATE TABLE state (fingerprint TEXT NOT NULL, identity TEXT NOT NULL, sequence INTEGER NOT NULL,"
     " next_id INTEGER NOT NULL)",
     # `key`, `agent`, `session` are UTF-8 that may hold lone surrogates. For ranking: `grp` (the group's
-    # `string_number`), `importance`, `traits` (bits, see chunks.py), the number of `words`, and their `tokens`, NULL if
-    # not known yet: the number of tokens of each word (uint16), the length of each word's vector (float32), and all
+    # `string_number`), `importance`, `traits` (bits, see chunks.py), the number of `words`, and their `tokens`, NULL
+    # until upkeep: the number of tokens of each word (uint16), the length of each word's vector (float32), and all
     # tokens (uint32). `record` is JSON of the fields that are only shown.
     "CREATE TABLE chunk (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, grp INTEGER NOT NULL,"
     " position INTEGER NOT NULL, importance REAL NOT NULL, agent BLOB, session BLOB, record BLOB NOT NULL,"
     " traits INTEGER NOT NULL, words INTEGER NOT NULL, tokens BLOB)",
     "CREATE INDEX chunk_place ON chunk (grp, position, id)",
     "CREATE INDEX chunk_uncut ON chunk (id) WHERE tokens IS NULL",
-    # The terms of the chunks without texts and positions, see keyword.py.
+    # The terms of the chunks; neither texts nor positions are stored, see keyword.py.
     "CREATE VIRTUAL TABLE words USING fts5(tokens, content='', columnsize=0, detail=none, tokenize='ascii')",
     # Progress of the indexer.
     "CREATE TABLE mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -118,13 +118,13 @@ class IndexStore:
         return None
 
     def _start_anew(self, *, known: bool) -> None:
-        """Recreate the index. Unless `known`, first try to open it: another process may have recreated it."""
+        """Recreate the index, unless another process already has. If `known`, recreate it without checking."""
         if not known:
             try:
                 return self._start()
             except DatabaseDamagedError as error:
                 self._tell_problem(f"{error}; the search index is made anew")
-        # The log goes first: SQLite discards a log without a database. Files of codes are of an older format.
+        # Delete the log first: SQLite discards a log that has no database. An older format had files of codes.
         for pattern in ("search.db-*", "search.db", "vectors-*", "codes-*"):
             for path in self.folder.glob(pattern):
                 _discard(path)
@@ -164,7 +164,7 @@ class IndexStore:
         writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         if not writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
             with self._transaction("create"):
-                if not writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:  # no other process did it
+                if not writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:  # no other process has
                     for statement in _SCHEMA:
                         writer.execute(statement)
                     writer.execute("INSERT INTO state VALUES (?, ?, 0, 1)", (self._fingerprint, uuid.uuid4().hex))

@@ -20,7 +20,7 @@ from orchestra_mem.adapters.search_index.keyword import best
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, storage_error
 from orchestra_mem.search_types import EmbeddingModel, Ids, Ranking, Vector, Vectors
 
-# Vectors without codes are searched exactly, until they are more than this number and than a twentieth of all.
+# Vectors without codes are searched exactly, until their number exceeds both 4,096 and a twentieth of all vectors.
 _MAX_WAITING = 4_096
 _WAITING_SHARE = 20
 _TRAINED_ON = 20_000
@@ -76,7 +76,7 @@ class ModelVectors:
         self.having = having[: int(having.size - np.argmax(having[::-1])) if having.any() else 0]
 
     def write(self, ids: Ids, vectors: Vectors) -> None:
-        """Write vectors, float32, shape (n, dim), to the rows of their ids and sync; create the file even for none.
+        """Write vectors, float32, shape (n, dim), to the rows of their ids and sync. Always creates the file.
 
         Raises:
             StorageError: The file cannot be written.
@@ -115,7 +115,7 @@ class ModelVectors:
         return self._mapped[:end]
 
     def fault(self) -> str | None:
-        """Check that vectors have unit length, up to 1,024 of them; return a message, None if they are intact."""
+        """Check that up to 1,024 vectors have unit length; return a message on the first fault, None without faults."""
         ids = np.flatnonzero(self.having)
         try:
             rows = self.rows
@@ -148,7 +148,7 @@ class ModelVectors:
         return best(ids, np.einsum("ij,j->i", self.rows[ids], vector), limit)
 
     def _nearest(self, vector: Vector, wanted: NDArray[np.bool_], limit: int) -> Ids:
-        """Return what IndexFlatIP finds, but from the mapped file: that index would hold all vectors a second time."""
+        """Search the mapped file exactly. FAISS's IndexFlatIP would hold all vectors a second time."""
         k = min(int(np.count_nonzero(wanted)), limit)
         if k <= 0:
             return np.zeros(0, np.int64)
@@ -188,9 +188,9 @@ class ModelVectors:
         ids = np.flatnonzero(having)
         codes.train(rows[ids[:: max(1, len(ids) // _TRAINED_ON)]])
         for start in range(0, len(rows), _BLOCK):
-            codes.add(rows[start : start + _BLOCK])  # rows without a vector as well: positions are ids
+            codes.add(rows[start : start + _BLOCK])  # including rows without a vector, so that positions are ids
         return codes, having
 
     def use_codes(self, codes: Any, coded: NDArray[np.bool_]) -> None:
-        """Search with these codes from now on. `coded` is a mask of the chunks that have one."""
+        """Search with these codes from now on. `coded` is a mask of the chunks with a code."""
         self._codes, self._coded = codes, coded

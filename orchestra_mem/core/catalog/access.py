@@ -1,4 +1,4 @@
-"""Access control: what an agent may see and change. All interfaces use this module."""
+"""Access control: which items and records an agent may see and change. All interfaces use this module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestra_mem.errors import AccessDeniedError
 from orchestra_mem.search_types import SearchFilter
 
 OWNER = ""
-"""The owner of the memory: the person at the command line or the program that opened it. May see and change all."""
+"""The owner of the memory: the person at the command line or the program that opened it. Has all permissions."""
 
 EVERYBODY = "*"
 
@@ -48,7 +48,7 @@ class Access:
         return not self.strict or self.may_read(agent, whose)
 
     def within(self, where: SearchFilter, *agents: str) -> SearchFilter:
-        """Narrow a search to what all of the given agents may see.
+        """Narrow a search to the records that all of the given agents may see.
 
         Raises:
             AccessDeniedError: With `strict`, the search names an agent whose records one of them may not see.
@@ -65,14 +65,14 @@ class Access:
         """Check that `agent` may see the items of the agents `whose`.
 
         Raises:
-            AccessDeniedError: It may not; the message names the missing permission.
+            AccessDeniedError: `agent` may not see them; the message names the missing permission.
         """
         allowed = self.readable(agent)
         if allowed is not None:
             _check(agent, "see", "read", {*whose} - allowed)
 
     def check_write(self, agent: str, whose: Iterable[str]) -> None:
-        """Check that `agent` may change items of the agents `whose`; raises as `check_read`."""
+        """Check that `agent` may change items of the agents `whose`; raises the same error as `check_read`."""
         granted = self.grants.get(agent, Grants()).write
         if agent != OWNER and EVERYBODY not in granted:
             _check(agent, "change", "write", {*whose} - granted - {agent})

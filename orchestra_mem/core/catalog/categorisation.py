@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 MOST_CONCEPTS, FEWEST_CONCEPTS = 5, 3
 MOST_IMPORTANT = 10
 _TASK_CHARS = 100  # of the task in a rule-based observation; value of the source design
-_READ_CHARS = 2_000  # of the task in the prompt, and of the result
+_READ_CHARS = 2_000  # of the task and of the result in the prompt
 _TOLD_CHARS = 2_000  # of each text in the model's answer
 _CONCEPT_CHARS = 80
 _MOST_INSIGHTS = 8
@@ -60,7 +60,7 @@ def read_orchestration(given: Mapping[str, object] | Operation | Orchestration) 
         return given
     record: object = given
     if isinstance(given, Operation):
-        agents = {"agentIds": [given.agent]} if given.agent else {}  # either name of the field in the data wins
+        agents = {"agentIds": [given.agent]} if given.agent else {}  # overridden by `data`, under either name
         record = {**agents, **given.data, "id": given.id} if isinstance(given.data, dict) else None
     if not isinstance(record, Mapping):
         raise InvalidItemError(["orchestration: must be a mapping with a `task`"])
@@ -191,7 +191,7 @@ def _told(done: Orchestration) -> str:
 
 
 def categorisation_schema(done: Orchestration) -> dict[str, Json]:
-    """Return the JSON schema of an answer to `categorisation_prompt`: the fields of `Categorization` but `source`."""
+    """Return the JSON schema of answers to `categorisation_prompt`: all fields of `Categorization` except `source`."""
     text: Json = {"type": "string"}
     insights: dict[str, Json] = dict.fromkeys(done.agent_ids[:_MOST_INSIGHTS], text)
     properties: dict[str, Json] = {

@@ -1,4 +1,4 @@
-"""Find catalog items in a message to an agent and its answer, and the earlier items that a new item supersedes."""
+"""Find catalog items in a message to an agent and the agent's answer, and earlier items that a new item supersedes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_patterns(given: Mapping[str, str]) -> tuple[dict[ItemType, re.Pattern[s
 
 
 def find_items(exchange: Exchange, said: Json, patterns: Patterns) -> list[ItemDraft]:
-    """Find the items of an exchange: first those of the classifier, then those of the patterns; one for each sentence.
+    """Find the items of an exchange, one for each sentence: first items of the classifier, then items of the patterns.
 
     Args:
         exchange: Provides the agent and the time.
@@ -97,7 +97,7 @@ def _sentences(said: Json) -> list[str]:
 
 
 def superseded_items(item: MemoryItem, earlier: Sequence[MemoryItem]) -> list[MemoryItem]:
-    """Return the earlier items that a new item revokes, settles or completes; only a person ends a person's items."""
+    """Return the items that a new item revokes or completes; a person's items only if a person wrote the new item."""
     others = [each for each in earlier if each.author is not Author.PERSON or item.author is Author.PERSON]
     others.sort(key=lambda each: each.number)
     facts = [_fact(each, place) for place, each in enumerate([*others, item], 1)]

@@ -147,7 +147,7 @@ def _weight(found: Iterable[str], weights: Counter[str]) -> int:
 def content_digest(content: str) -> str:
     """Return a digest that ignores word endings, articles and most punctuation, to detect contents of the same meaning.
 
-    Up to 60 words, contents with the same cyclic word order are equal, such as `for the cache we use Redis`.
+    Contents of up to 60 words equal their rotations, as `use Redis for the cache` and `for the cache use Redis` do.
     """
     stems: list[str] = []
     for place, piece in enumerate(re.split(_SIGNS, content)):  # every second piece is a sign

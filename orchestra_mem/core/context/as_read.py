@@ -37,9 +37,9 @@ def section_as_read(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def entry_as_read(text: str) -> tuple[str, ...]:
-    """Return an operation's entry as one line, and in full if that says more. Speech starts with `speaker: text`.
+    """Return an operation's entry as one line, then in full if it is longer. Speech starts with `speaker: text`.
 
-    The time of day is left out, but a date is kept: an entry has one only if its day is not the session's first.
+    The time of day is left out. A date is kept: only entries after the session's first day have a date.
     """
     first, *rest = text.strip().splitlines() or [""]
     match = _ENTRY.fullmatch(first)

@@ -1,6 +1,6 @@
 """Choose which items enter the context and in what order, with a reason for each.
 
-Pure: items and a token counter go in, an epoch comes out, whatever the source of the items and the use of the epoch.
+A pure computation: the epoch depends on nothing but the items, the token counter and the arguments.
 
     preamble                                   the prefix: the same bytes as long as the epoch lasts
     <memory part="project_state" …>
@@ -75,8 +75,8 @@ class Epoch:
     def extended(self, items: Sequence[Item]) -> Epoch | None:
         """Append operations and notes, in order of time.
 
-        Each is shown in its fullest form of at most `operation_tokens`, or left out if it has none, as a new epoch
-        would do. With an additive counter only the new items are counted.
+        Each item is shown in its fullest form of at most `operation_tokens`, or left out if it has no such form, as in
+        a new epoch. With an additive counter only the new items are counted.
 
         Returns:
             The longer context, which begins with the bytes of this one; None if it would exceed the budget.
@@ -93,7 +93,7 @@ class Epoch:
         if tokens > self.budget_tokens:
             return None
         rooms = self.rooms
-        if opening_costs:  # the last one is the border line of the operations; the preamble may precede it
+        if opening_costs:  # the last cost is that of the operations' border line; the preamble may precede it
             *others, operations = self.rooms
             rooms = (*others, replace(operations, border_tokens=opening_costs[-1]))
         return replace(
@@ -121,19 +121,19 @@ def begin_epoch(
     fill_at_start: float = 0.5,
     lends: bool = True,
 ) -> Epoch:
-    """Choose and lay out the first context of a new epoch. It never exceeds the budget, whatever the counter.
+    """Choose and lay out the first context of a new epoch, which never exceeds the budget, whatever the counter.
 
-    Each stable part gets its share. What the stable parts leave unused goes to those that need more, in their order,
-    and the rest to the operations. Only `fill_at_start` of the operations' room is filled, so that later operations
-    can be appended; if it is 1, stable parts get what the operations leave unused. Within a part, pinned items come
-    first, in full if they fit, then all others in their shortest form, then fuller ones by priority.
+    Each stable part gets its share. Unused tokens go to the stable parts that need more, in order, and then to the
+    operations. Only `fill_at_start` of the operations' room is filled, so that later operations can be appended; if it
+    is 1, the stable parts get the tokens that the operations leave unused. Within a part, pinned items are placed
+    first, in full if they fit, then all others in their shortest form, then in fuller forms by priority.
 
     Args:
         items: Items of each part in the order in which they are shown; operations in order of time.
         number: Number of the epoch.
         budget_tokens: 0 or more; 0 yields an empty context.
-        counter: If it is additive, each form is counted once, otherwise the context as a whole, several times.
-        shares: Shares of the budget by part, 0 to 1, together at most 1; a missing part has none.
+        counter: An additive counter counts each form once; any other counts the complete context, several times.
+        shares: Shares of the budget by part, 0 to 1, together at most 1; 0 for a missing part.
         sources: Location of each part, shown in its border line.
         fill_at_start: 0 to 1.
         lends: Whether tokens that stable parts leave unused go to other parts; if not, they stay free for later text.
@@ -184,12 +184,12 @@ class _Layout:
         return self._laid_out(number, budget_tokens, shares, room, start_tokens, preamble)
 
     def _fill_stable(self, shares: Mapping[Part, int]) -> int:
-        """Fill the stable parts, each within its share, then with what others left; return the rest for operations."""
+        """Fill the stable parts, each within its share, then with unused tokens; return the rest for operations."""
         pool = sum(shares[part] - self._fills[part].fill(shares[part]) for part in STABLE_PARTS)
         return self._lend(pool, STABLE_PARTS) if self._lends else 0
 
     def _lend(self, pool: int, parts: Sequence[Part]) -> int:
-        """Fill parts further with the `pool` of unused tokens, in the given order; return what is left of it."""
+        """Fill parts further with the `pool` of unused tokens, in the given order; return the tokens left."""
         for part in parts:
             fill = self._fills[part]
             if not fill.complete:

@@ -19,7 +19,7 @@ _KEPT = 64
 
 
 class Calibration:
-    """Corrects token estimates by what the model reported for estimated texts. Safe to share between threads.
+    """Corrects token estimates by the model's own counts of estimated texts. Safe to share between threads.
 
     Estimates are multiplied by `factor`, which is 1 until there are 16 plausible reports, then always 0.6 to 1.25.
     """

@@ -1,4 +1,4 @@
-"""Turns of a conversation: each is a user's message with everything that follows it until the next one.
+"""Turns of a conversation: each is a user's message with everything up to the next user's message.
 
 The number of turns shown in full depends on continuity: the cosine between the user's new message and the centroid of
 the three messages before it. Callers pass the vectors.
@@ -84,7 +84,7 @@ def turn_window(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float
 
 
 def few_messages(earlier: int) -> TurnWindow:
-    """Return the usual number of turns, for the case that there are too few `earlier` messages to compare with."""
+    """Return the usual number of turns, because the number of `earlier` messages is too small for a comparison."""
     return TurnWindow(turns=USUAL_TURNS, reason=f"{earlier} earlier messages are fewer than {CENTROID_MESSAGES}")
 
 

@@ -1,4 +1,4 @@
-"""Items that may enter the context, and how each part of the context chooses their forms for a number of tokens."""
+"""Items that may enter the context, and the choice of their forms to fit each part's number of tokens."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class PartFill:
         return left
 
     def _deepen(self, index: int, left: int, fullest: int | None = None) -> int:
-        """Show the fullest form up to `fullest` that fits into `left` plus the present form; return what is left."""
+        """Show the fullest form up to `fullest` that fits into `left` tokens plus the present form; return the rest."""
         now = self._chosen[index]
         offered = left + (self._form_cost(index, now) if now is not None else 0)
         self._offered[index] = offered
@@ -240,7 +240,7 @@ def placed(item: Item, form: int | None, texts: Sequence[str], tokens: int, full
 
 
 def largest_fit(layout: Callable[[int], T], tokens: Callable[[T], int], budget_tokens: int) -> T:
-    """Find by bisection, to 1 % of the budget, the largest layout that fits the budget when counted as a whole.
+    """Find the largest layout that fits the budget when counted as a whole, by bisection to 1 % of the budget.
 
     With real tokenizers the first or second try fits. A layout filled to 0 must be empty, so that it always fits.
     """

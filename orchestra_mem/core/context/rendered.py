@@ -31,9 +31,9 @@ from orchestra_mem.types import Json, Operation
 class OrchestratorContext(MappingAccess):
     """The context that the model gets before an operation; it never exceeds `budget_tokens`.
 
-    `tokens` is the count of `render()` by the counter named `counter`; `exact` tells whether that uses the serving
-    model's own tokenizer. Contexts of the same `epoch` share their `prefix`, and each begins with the complete previous
-    one, except for its recalled memories. `operations` are those shown, in order of time. `notes` are messages about
+    `tokens` is the count of `render()` by the counter named `counter`; `exact` tells whether this is the serving
+    model's own tokenizer. Contexts of the same `epoch` share their `prefix`, and each begins with the previous context
+    without its recalled memories. `operations` are the shown operations, in order of time. `notes` are messages about
     data that could not be recalled or read. `turns` is the number of conversation turns that began the epoch in full.
     """
 
@@ -56,7 +56,7 @@ class OrchestratorContext(MappingAccess):
 
     @classmethod
     def from_epoch(cls, epoch: Epoch, *, for_operation: str, operations: Iterable[Operation]) -> OrchestratorContext:
-        """Build the context of `epoch` in its present state; of `operations`, only those that it shows are kept."""
+        """Build the context of `epoch` in its present state, with only those of `operations` that the epoch shows."""
         shown = {p.key for p in epoch.placements if p.part is Part.OPERATIONS and p.form is not None}
         return cls(
             for_operation=for_operation,
@@ -101,7 +101,7 @@ class OrchestratorContext(MappingAccess):
         return [{"role": role, "content": content} for role, content in messages if content]
 
     def as_dict(self) -> dict[str, Json]:
-        """Return the context under the source design's keys (section 3.1); `context["working_memory"]` reads the same.
+        """Return the context under the source design's keys (section 3.1); `context[key]` returns the same values.
 
         As in the design, operations come newest first, and decisions are under two keys. `recalled_memories` is present
         if memories were recalled by a query, and `shared_decisions` if projects share any.
@@ -184,7 +184,7 @@ def with_recalled(
     standing: Sequence[Item] = (),
     notes: Sequence[str] = (),
 ) -> OrchestratorContext:
-    """Append recalled memories to a context, as many as its budget leaves room for.
+    """Append as many recalled memories to a context as fit into its budget.
 
     Each is placed in its shortest form first, then the best ones in fuller forms. The text before them is unchanged.
 

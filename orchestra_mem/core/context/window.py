@@ -163,8 +163,8 @@ class ContextWindowTracker:
     def on(self, threshold: Threshold, listener: Listener) -> None:
         """Call `listener` each time that `threshold` is reached from below.
 
-        It is called in the thread that changed the usage, after the change and with no lock held. Its exceptions are
-        logged and suppressed. It cannot be removed again; `memory.events.window_filled` supports unsubscribing.
+        The listener runs in the thread that changed the usage, after the change and with no lock held. Its exceptions
+        are logged and suppressed. It cannot be removed again; `memory.events.window_filled` supports unsubscribing.
         """
         with self._lock:
             self._listeners[threshold] = [*self._listeners[threshold], listener]

@@ -30,7 +30,7 @@ def line_ends(text: str) -> list[str]:
 def look_changed(gone: Counter[str], new: Counter[str]) -> bool:
     """Check whether lines were reworded, rather than removed while unrelated lines were added nearby.
 
-    True if as many lines came as went, or if two of them share at least half of the words of the longer one.
+    True if `gone` and `new` have equally many lines, or if two lines share at least half of the longer one's words.
     """
     words = [set(line.casefold().split()) for line in new]
     return gone.total() == new.total() or any(
@@ -41,10 +41,10 @@ def look_changed(gone: Counter[str], new: Counter[str]) -> bool:
 
 
 def moved_lines(old: Sequence[str], new: Sequence[str], kept: Mapping[int, int]) -> dict[int, int]:
-    """Pair the places of lines that moved, given the lines `kept` in order.
+    """Map the old place of each moved line to its new place. `kept`: The same for the lines that kept their order.
 
-    First come lines left exactly once on either side, then their equal neighbours, then remaining copies in order.
-    Together with `kept`, this pairs as many copies of each line as possible; blank lines only next to moved lines.
+    Of the other lines, those that occur once on either side are paired first, then equal neighbours of paired lines,
+    then remaining copies in order. As many copies of each line as possible are paired; blank lines only as neighbours.
     """
     used = set(kept.values())
     here = _places(old, (place for place, line in enumerate(old) if place not in kept and line.strip()))
@@ -103,7 +103,7 @@ def matched_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
 
 
 def _places(lines: Sequence[str], among: Iterable[int]) -> dict[str, list[int]]:
-    """Map each line to its places, out of those in `among`."""
+    """Map each line to those of its places that are in `among`."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place in among:
         places[lines[place]].append(place)

@@ -1,7 +1,7 @@
-"""Author of each line of a document, and the operations it comes from, carried over from text to text.
+"""Track the author and the source operations of each line through the successive texts of a document.
 
 A line has one origin: the author of its current wording. A changed line is a new line. A line that was removed and
-comes back belongs to the author who restored it, since a text does not show which lines it had before.
+comes back belongs to the author who restored it, since a text does not show the lines that it had earlier.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def changes_of(item: MemoryItem, now: str, permanent_from: int) -> Mapping[str, 
 
 
 def document_name(agent: str) -> str:
-    """Name an agent's document after the agent if that is a safe file name, else after a safe part of it and a hash."""
+    """Return `catalog-` and the agent's name if it is a safe file name, else a safe part of it and a hash."""
     if _PLAIN.fullmatch(agent):
         return f"{_PREFIX}{agent}"
     plain = re.sub(r"[^a-z0-9_.-]+", "-", agent.lower()).strip("-._")[:40]

@@ -5,9 +5,9 @@
     > - the machine's line
     <!-- /conflict 3f9a1c: 1 line, 8c1f0e -->
 
-The first marker is for people, the last for this module: it holds the number of the person's lines above the block, and
-their digest. The id is a digest of both sides' lines: the same conflict always gives the same block, and an edit inside
-a block is detected, which turns the block into the person's own text. Damaged, unpaired or nested markers are text too.
+The first marker is for people. The last is for this module: it holds the number of the person's lines above the block
+and their digest. The id is a digest of both sides' lines, so the same conflict always gives the same block. A block
+that was edited inside counts as the person's own text, and so do damaged, unpaired or nested markers.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _NOT_WHOLE = "this marker is of no whole conflict: what stands there is your tex
 class ConflictBlock:
     """An intact block in a document, from `line` to `last_line`, counted from 1.
 
-    `machine`: Text that the machine would have written, "" if it would delete the person's lines. `person_lines`: How
-    many lines above the block are the person's. `unchanged`: Whether these lines are still the same.
+    `machine`: Text that the machine would have written, "" if it would delete the person's lines.
+    `person_lines`: Number of the person's lines above the block. `unchanged`: Whether these lines are still the same.
     """
 
     id: str
@@ -88,7 +88,7 @@ def mark(merged: Merged, before: str = "", machines: tuple[str, str] | None = No
     for place in sorted(places, reverse=True):
         added = [line for block_lines in places[place] for line in block_lines]
         if place == len(lines):
-            # The text has no final line feed, so the block gets none either: removing it restores the exact text.
+            # The text has no final line feed, so the block gets none either: removing the block restores the text.
             lines[-1] += cr
             added[-1] = added[-1].removesuffix("\r")
         lines[place:place] = added
@@ -136,7 +136,7 @@ def _yours(count: int) -> str:
 
 
 def _undecided(before: str, lines: Sequence[str]) -> list[tuple[int, ConflictBlock, list[str]]]:
-    """Return the blocks of an earlier text, each with its rows and its place in `lines` (below the same line)."""
+    """Return the earlier blocks as (place in `lines`, below the same line as before; block; rows of the block)."""
     blocks = find_conflicts(before)
     if not blocks:
         return []
@@ -160,7 +160,7 @@ def _supersedes(conflict: Conflict, own: range, block: ConflictBlock, place: int
     """Check whether a new conflict concerns the same lines as an earlier block."""
     if own and block.person_lines:
         return own.start < place <= own.stop
-    # Neither has lines of the person's: they concern the same if the conflict's base shares a line with the block.
+    # Without lines of the person's: both at the same place, and the conflict's base shares a line with the block.
     said = {line for line in split_lines(conflict.base) if line.strip()}
     return not own and not block.person_lines and place == own.start and not said.isdisjoint(split_lines(block.machine))
 
@@ -197,9 +197,9 @@ def faults(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def without_conflicts(text: str) -> str:
-    """Remove the blocks from a document, as the model reads it and as the next merge takes it for the person's text.
+    """Return a document without its blocks, for the model and, as the person's text, for the next merge.
 
-    A block that a person has edited inside is that person's text and stays.
+    A block that a person has edited inside stays: it counts as the person's text.
     """
     blocks = find_conflicts(text)
     lines = text.split("\n") if blocks else []
@@ -211,7 +211,7 @@ def without_conflicts(text: str) -> str:
 def accept(text: str, conflict_id: str, *, both: bool = False) -> Resolved:
     """Remove a block and put the machine's lines in place of the person's, or after them if `both` is set.
 
-    If the person has changed the lines above since, these stay and the machine's lines follow them.
+    If the person has since changed the lines above the block, these stay and the machine's lines follow them.
     """
     lines, block = text.split("\n"), _found(text, conflict_id)
     cr = "\r" if line_end(text) == "\r\n" else ""

@@ -1,7 +1,7 @@
 """Keep the copies of a document on several machines in step. No I/O.
 
 The front matter of each copy holds the number of its revision. When an editor that was opened long ago saves, this
-number shows which text the edit started from. It exists only in the file: reading a document removes it.
+number shows which text the edit started from. The number exists only in the file: reading a document removes it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Copy(NamedTuple):
 
 
 def stamped(text: str, number: int) -> str:
-    """Insert a revision number at the top of the front matter, if any, above a `revision` field of a person's."""
+    """Insert a revision number as the first field of the front matter; a text without front matter stays the same."""
     front = FRONT.match(text)
     if front is None:
         return text
@@ -52,7 +52,7 @@ def merge_copy(held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple
     If both changed the same lines, this machine's stay and the other's follow in a conflict block.
 
     Args:
-        held: Texts that this machine's copy has had, oldest first.
+        held: Earlier texts of this machine's copy, oldest first.
         theirs: Current text of the document.
         mine: Copy that was saved on this machine.
         machines: Names of this machine and of the other.
@@ -73,7 +73,7 @@ def merge_copy(held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple
 
 
 def _as_in(theirs: str, *texts: str) -> Iterator[str]:
-    """Yield texts with the time of writing and the line numbers (`K12`, `M4`, `#5`) of `theirs`."""
+    """Yield texts with times of writing and numbers of facts and items (`K12`, `M4`, `#5`) taken from `theirs`."""
     times = {found["key"]: found[0] for found in _TIME.finditer(theirs)}
     numbered = {_NUMBER.sub("", row): row for row in theirs.split("\n") if _NUMBER.search(row)}
     for text in texts:

@@ -21,7 +21,7 @@ SHOWN_BYTES = 200_000
 # Enough to distinguish UTF-16 from UTF-8 with a stray NUL.
 _SAMPLE_BYTES = 4_096
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-# Front matter that is valid without parsing its YAML. Most is, and the YAML library is slow to load.
+# Front matter so simple that it is valid YAML. Most matches, and then the slow YAML library need not be loaded.
 _PLAIN_FRONT = re.compile(
     r"---\r?\n(?:[a-z_]+: (?:[A-Za-z][\w ./-]*|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+|\"[^\"\\\n]*\")\r?\n)+---\r?(?:\n|\Z)"
 )
@@ -55,7 +55,7 @@ def text_faults(data: bytes) -> list[tuple[int, str, str]]:
 
 
 def _copied_numbers(text: str) -> Iterator[tuple[int, str, str]]:
-    """Find copies of numbered lines whose content differs from the first."""
+    """Find copies of numbered lines whose content differs from that of the first copy."""
     firsts: dict[str, tuple[int, str]] = {}
     for line in owned_lines(text):
         if line.fact and line.fact.number:
@@ -67,7 +67,7 @@ def _copied_numbers(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def unchangeable(data: bytes) -> tuple[int, str] | None:
-    """Return why the machine must not write to a document: line and problem; None if it may."""
+    """Return the fault that prevents the machine from writing to a document: line and problem; None if it may write."""
     if _utf_16(data):
         return _UTF_16_FAULT[:2]
     for line, problem, _ in _nul_faults(data):

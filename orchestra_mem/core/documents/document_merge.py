@@ -27,11 +27,11 @@ _MARKED = re.compile(rf"{_MARK}[^\r\n]*")
 
 
 def merged(base: str | None, machine: str, person: str | None) -> Merged:
-    """Merge the machine's new text into a document, after the ledgers have taken in the person's edits.
+    """Merge the machine's new text into a document, after the person's edits were stored in the ledgers.
 
     Args:
         base: Last text of the machine; None if it has never written the document.
-        machine: New text of the machine, rendered after the ledgers have taken in the person's edits of its lines.
+        machine: New text of the machine, rendered after the person's edits of the machine's lines were stored.
         person: Current text of the document; None if there is none.
     """
     if person is None or not person.strip():
@@ -54,13 +54,13 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
 def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = ()) -> str:
     """Apply a person's edit of the older text `opened` to `left`, the text that the machine has written since.
 
-    If both wrote at the same place, the machine's additions follow the person's lines: the person never saw them, so
-    their absence is no deletion. Every free line in `person` is kept, even if `left` lacks it: the machine removes no
-    free lines, so a second editor, or a file that was missing for a moment, must have dropped it. `own`: Numbers of
+    If both wrote at the same place, the machine's additions follow the person's lines: the person never saw these
+    additions, so their absence is no deletion. Every free line of `person` is kept. If `left` lacks such a line, a
+    second editor or a briefly missing file has dropped it, since the machine removes no free lines. `own`: Numbers of
     facts that people wrote or removed; these facts count as free lines.
     """
     if _has_faulty_front(left) and not _has_faulty_front(person):
-        # The front matter was damaged after the person's text was written: repair it from there.
+        # The front matter was damaged after the person's text was written: repair it from that text.
         left = _head(person) + left[len(_head(left)) :]
     had, has = Counter(free_rows(opened, own)), Counter(free_rows(left, own))
     free = {row for row in free_rows(person, own) if has[row] < max(1, had[row])}
@@ -109,9 +109,9 @@ def _agreed(
     """Return the three texts with a common row for each identity that both machine and person have.
 
     A row that the machine no longer has is removed if the person left it unchanged. A fact or work item that the person
-    removed comes back if the machine still has it, unless `free` is given. `free`: Rows of the person's to leave as
-    they are; None if the ledgers have already taken in the person's edits. `reworded`: List to extend with the rows
-    that both sides reworded, as (base, machine, kept).
+    removed comes back if the machine still has it, unless `free` is given. `free`: The person's rows that must not
+    change; None if the person's edits are already in the ledgers. `reworded`: List to extend with the rows that both
+    sides reworded, as (base, machine, kept).
     """
     ahead = free is not None
     if has_work(machine):
@@ -148,7 +148,7 @@ def _agreed(
             stays_away = False
         place = old[key][0].place
         in_base[place] = new[key][0].row if stays_away else None
-        # Drop the "Shared by" line of a shared-log entry too: else it counts as deleted, also when the entry returns.
+        # Drop the entry's "Shared by" line too: otherwise the line stays deleted even if the entry comes back.
         if not stays_away and "".join(base.split("\n")[place + 1 : place + 3]).lstrip().startswith("*Shared by "):
             in_base[place + 2] = None
     for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
@@ -158,12 +158,12 @@ def _agreed(
 
 
 def _with_heading(text: str) -> str:
-    """Rename the heading `## Backlog` of a plan from before there were work items, which a person may have restored."""
+    """Rename the heading `## Backlog` of a plan without work items: a person may have restored such an old plan."""
     return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 
 
 def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:
-    """Return the common row for an identity. `ahead`: Whether the ledgers have not taken in the person's edits yet."""
+    """Return the common row for an identity. `ahead`: Whether the person's edits are not yet in the ledgers."""
     untouched = was is not None and _form(mine) == _form(was)
     if _form(mine) == _form(now) or (key[0] in "KM" and mine.fact == now.fact and not untouched):
         return mine.row

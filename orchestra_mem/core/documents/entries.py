@@ -1,7 +1,7 @@
 """Render operations: as entries of the session document, in one line, and as plain text for summarising.
 
-The `(op 12)` at the end of its heading identifies an entry, however people edit the rest. Multi-line values are quoted,
-so that nothing in an operation can start a heading.
+An entry is identified by the `(op 12)` at the end of its heading, however people edit the rest. Multi-line values are
+quoted, so that nothing in an operation can start a heading.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def entry_title(operation_type: str, data: Json) -> str:
 def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars: int, pointer: int) -> str:
     """Render the text below the heading: one line per field, at most about `max_chars` characters.
 
-    `tokens`: Token count to show, None for no such line. `pointer`: Id of the operation, for `expand`.
+    `tokens`: Token count to show; None omits this line. `pointer`: Id of the operation, for `expand`.
     """
     fields = data if isinstance(data, dict) else {"data": data}
     limit = max(80, max_chars * 3 // 4)
@@ -121,7 +121,7 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
 
 
 def _named(value: Json) -> str:
-    """Join the names in a list of mappings: of changed files the paths matter, not the numbers of changed lines."""
+    """Join the names in a list of mappings: of changed files the paths matter, not the counts of changed lines."""
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value[:_MAX_ITEMS]):
         return ""
     names = [name for item in value[:_MAX_ITEMS] if isinstance(item, dict) and (name := _name_in(item))]
@@ -138,7 +138,7 @@ def _name_in(item: dict[str, Json]) -> str:
 
 
 def _ends(value: Json, max_chars: int) -> Json:
-    """Return both ends of a long text, cut between words if it has any. No note marks the cut: it is not speech."""
+    """Return both ends of a long text, cut between words if possible. A note at the cut would be taken for speech."""
     if not isinstance(value, str) or len(value) <= max_chars:
         return value
     head, tail = value[: max_chars * 2 // 3], value[len(value) - max_chars // 3 :]

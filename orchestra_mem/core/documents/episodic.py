@@ -1,7 +1,7 @@
 """Render the machine's text of the episodic documents from the facts in the ledger. No I/O.
 
-Each list is bounded: it shows the most important items, then the number of the others and the command that lists them.
-Documents stay small and nothing is lost: each fact has a number (`K12`), which `expand` follows to its operation.
+Each list is bounded: it shows the most important items, then the number of other items and the command to list them.
+Documents stay small and nothing is lost: given a fact's number (`K12`), `expand` returns the operation it comes from.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NONE = "- None\n"
 _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
 _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
-# `written` comes first: editors put their own times into `updated`, but texts of earlier releases have only that.
+# `written` comes first: editors put their own times into `updated`, but texts of earlier releases have only `updated`.
 _WRITTEN = re.compile(r"^(?:written|updated): (?P<time>[^\r\n]*)", re.MULTILINE)
 _HEAD_CHARS = 2_000
 # Resolution of the dates in documents.
@@ -78,7 +78,7 @@ class WorkView:
 class ProjectView:
     """Content for the documents.
 
-    `facts`: Heaviest must-keeps by kind, oldest first, without those that people wrote: these have their own lines.
+    `facts`: Heaviest must-keeps by kind, oldest first, without those in lines that people wrote.
     `counts`, `standing_counts`, `by_hand`: Numbers of all must-keeps by kind, of the active ones, and of those that
     people wrote. `recent`: Newest operations, one line each. `size_tokens`: Size limit of a document. `work`: None if
     there is no work. `only_decisions`: Whether the decision log is the only document and so contains the rules too.
@@ -138,7 +138,7 @@ def timeless(text: str) -> list[str]:
 
 
 def with_later_time(text: str, before: str) -> str:
-    """Date a new text of the machine later than the text `before`, as the machine recognises its texts by date.
+    """Date a new text of the machine later than the text `before`, because the machine recognises its texts by date.
 
     If the clock stood still or was set back, the new date is one millisecond after the old.
     """
@@ -291,8 +291,8 @@ def _best(
 ) -> list[MustKeep]:
     """Choose up to `most` facts that fit into a share of the document, and return them oldest first.
 
-    Facts in a person's words come first, so that the machine's facts never displace them, whatever their weight. Then
-    come the heaviest facts, and the newest among those of equal weight.
+    Facts in a person's words come first, so that even a heavier fact of the machine never displaces them. The others
+    follow by weight, and those of equal weight from the newest to the oldest.
     """
     room = int(view.size_tokens * _CHARS_PER_TOKEN * share)
     chosen: list[MustKeep] = []
@@ -305,7 +305,7 @@ def _best(
 
 
 def _mentions(told: Iterable[Mention]) -> str:
-    """Render mentions as list items without boxes."""
+    """Render mentions as list items without checkboxes."""
     return "".join(
         f'- {each.item.kind.capitalize()} #{each.item.id} "{shown_title(each.item.title)}"'
         f"{f': {each.words}' if each.words else ''}\n"

@@ -34,7 +34,7 @@ _PLAIN = re.compile(
     r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)(?:[A-Za-z](?:[\w ./-]*[\w./-])?|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+)"
 )
 _FIELD = re.compile(r"(?P<key>[A-Za-z_][\w-]*):(?:[ \t]+(?P<value>.*?))?[ \t]*\r?$")
-# Lines that may affect headings. The lookahead makes the search four times as fast on a text with few of them.
+# Lines that may affect headings. The lookahead makes the search four times as fast on a text with few such lines.
 _MARK = re.compile(
     r"\n(?= {0,3}[-#`~=<])(?P<indent> {0,3})"
     r"(?:(?P<hashes>#{1,6})(?:[ \t]+(?P<title>[^\n]*))?|(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)"

@@ -1,9 +1,9 @@
-"""Three-way merge of the machine's last text (the base), its new text, and a person's edit of the last one.
+"""Three-way merge of the machine's last text (the base), the machine's new text, and a person's edit of the base.
 
 The machine's changes are applied to the person's text. Each line is traced from text to text, even if it moved. Lines
-that the machine removed are removed; lines that it added follow the same line as in its text, wherever the person moved
-that. A line that only the machine moved moves along. If both changed the same lines, the person's stay and the
-machine's are returned as a conflict. Line ends are ignored in comparisons; the result has the person's.
+that the machine removed are removed. A line that the machine added follows the same line as in the machine's text, even
+if the person moved that line. A line that only the machine moved is moved. If both changed the same lines, the person's
+stay and the machine's are returned as a conflict. Comparisons ignore line ends; the result has the person's line ends.
 
 The library merge3 (diff3) is under GPL-2.0-or-later and this project under MIT, so the merge is implemented here.
 """
@@ -53,9 +53,9 @@ def merge(
     Args:
         base: Common ancestor of the other texts.
         machine, person: Texts of the two sides.
-        both: Whether to return no conflicts: if both changed the same lines, the machine's follow the person's.
+        both: Whether to return no conflicts: lines that both sides changed stay in both versions, the person's first.
         peers: Whether `machine` is another person's text. Implies `both`, and treats both sides alike: an entry that
-            one side removed is gone, and text that the other wrote below it stays.
+            one side removed stays removed, but text that the other side wrote below the entry is kept.
         follow: Lines that take the machine's order, even if the person moved them.
     """
     if machine in (base, person):
@@ -67,7 +67,7 @@ def merge(
 
 @dataclass(frozen=True, slots=True)
 class _Collision:
-    """The person's lines from `start` to before `stop`, which stay, and what base and machine have in their place."""
+    """A conflict: the person's lines from `start` to before `stop`, which stay, and those of base and machine."""
 
     start: int
     stop: int
@@ -93,7 +93,7 @@ class _Merge:
         # For lines of base, their place in the person's text, and the reverse.
         self._where = in_person | moved_lines(self._base, self._person, in_person)
         self._came_from = {place: line for line, place in self._where.items()}
-        # Lines that move as they did in the machine's text: their place there, and in the person's text.
+        # Lines to move as the machine moved them: from place in the machine's text to place in the person's.
         self._goes = {
             place: in_person[line]
             for line, place in moved.items()
@@ -121,7 +121,7 @@ class _Merge:
         return self._sections[bisect_right(self._sections, line, key=lambda block: block.line - 1) - 1]
 
     def _out_of_order(self, follow: Container[str]) -> Iterator[tuple[int, int]]:
-        """Yield lines of `follow` whose order differs, as places in the machine's text and in the person's."""
+        """Yield the lines of `follow` that the person reordered, as (machine's place, person's place)."""
         first = {line: place for place, line in reversed([*enumerate(self._person)]) if line in follow}
         new = [place for place, line in enumerate(self._machine) if line in first]
         own = [self._person[place] for place in sorted(first.values())]
@@ -167,7 +167,7 @@ class _Merge:
         self._insert(new, last, places, opens=opens, whole=not (own or lost or changed))
 
     def _anchor(self, old: range, *, opens: bool) -> tuple[int | None, bool]:
-        """Find the person's last line before a hunk, and whether the person changed lines between it and the hunk.
+        """Find the person's last line before a hunk, and whether the person changed lines between this and the hunk.
 
         The place is None if the person removed the section that contains the hunk.
         """
@@ -190,7 +190,7 @@ class _Merge:
         return None, True
 
     def _below_blank(self, at: int, line: int) -> int:
-        """Return the last blank line that base has between the person's line `at` and `line`; `at` if there is none."""
+        """Return the person's place of the last blank line from `at` to the base's `line`; `at` if there is none."""
         blank = range(self._came_from.get(at, -1) + 1, line)
         below = max((self._where[each] for each in blank if each in self._where), default=at)
         return below if below > at and not any(place in self._heads for place in range(at + 1, below + 1)) else at
@@ -200,7 +200,7 @@ class _Merge:
         return line in self._where and bool(self._base[line].strip())
 
     def _above(self, line: int, start: int) -> int:
-        """Return the person's place of the nearest kept, non-blank base line above `line`, from `start`; -1 if none."""
+        """Return the person's place of the last kept, non-blank base line from `start` to before `line`; else -1."""
         return next((self._where[each] for each in range(line - 1, start - 1, -1) if self._stands(each)), -1)
 
     def _own_stop(self, at: int, old: range) -> int:
@@ -232,7 +232,7 @@ class _Merge:
         rows = self._section(line).rows
         added = [line for line in added if line.strip()]
         is_entry = self._base[rows.start].startswith("###")
-        if is_entry and self._peers:  # the machine's explanation of an entry is removed with it
+        if is_entry and self._peers:  # the machine's explanation of an entry is removed with the entry
             added = [line for line in added if not (line.startswith(">") or is_machines(line))]
         elif is_entry and self._both:
             return
@@ -259,7 +259,7 @@ class _Merge:
         return at
 
     def _insert(self, new: range, at: int, around: range, *, opens: bool, whole: bool = False) -> None:
-        """Insert what the machine added or moved to `new` after line `at`; `whole` keeps blank lines at both ends."""
+        """Insert the machine's added and moved lines in `new` below line `at`. `whole`: Keep outer blank lines."""
         run: list[str] = []
         for place in new:
             line = self._machine[place]
@@ -278,7 +278,7 @@ class _Merge:
         self._put(run, at, opens=opens, whole=whole)
 
     def _with_notes(self, place: int) -> list[str]:
-        """Take a line that moves out of the person's text, with the person's notes below it."""
+        """Remove a line to be moved, and the person's notes below it, from their place; return the removed lines."""
         stop = place + 1
         while self._is_note(stop):
             stop += 1

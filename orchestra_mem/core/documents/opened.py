@@ -1,4 +1,4 @@
-"""Find, among a document's earlier texts, the one that an editor had open when it saved another. No I/O."""
+"""Find the earlier text of a document that an editor had open when it saved a new text. No I/O."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MOST_TAKEN_BACK = 4
 
 
 def ancestor(known: Sequence[str], text: str) -> str:
-    """Return the newest of the texts `known`, in the order of saving, that `text` can come from; else the oldest.
+    """Reconstruct the text that was edited into `text`, from the texts `known`, in the order of saving.
 
-    It can come from a save of which it shows a trace: an added line that it has, or a removed line that it lacks. A
-    small change may have been undone without a trace; without a trace of a large one, the editor never had that save.
-    Lines of `text` that the newest text lacks count as restored; see `undone`.
+    The editor last had the newest save that left a trace in `text`: a line that the save added is there, or a line that
+    the save removed is missing. A small change may also have been undone without a trace. If no save qualifies, the
+    editor had the oldest text. Lines of `text` that the newest text lacks count as restored; see `undone`.
     """
     lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
     for (was, now), saved in reversed(list(zip(pairwise(counts), known[1:], strict=True))):
@@ -29,9 +29,9 @@ def ancestor(known: Sequence[str], text: str) -> str:
 
 
 def nearest(known: Sequence[str], text: str) -> str:
-    """Return the text in `known`, in the order of writing, that differs from `text` in the fewest lines.
+    """Return the text in `known` (in the order of writing) that differs from `text` in the fewest lines.
 
-    If that is the first of several, `text` may be older than all of them, so no line counts as deleted from it.
+    If the first of several is nearest, `text` may be older than all. Then no line may count as deleted; see `shared`.
     """
     lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
     distances = [((lines - count) + (count - lines)).total() for count in counts]

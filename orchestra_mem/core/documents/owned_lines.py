@@ -2,8 +2,8 @@
 
 The machine owns lines with an identity: the number of a fact (`K12`) or work item (`#5`), the item that a next step
 names (`@5`), the label of a counter (`=`), or the section that a line marks as empty (`-`). It also owns a few texts
-around these. All other lines are free: a person's. `difference` finds lines that were removed, changed or added;
-`fact_edits` interprets them for facts, `plan_edits` for work items.
+around these. All other lines are free (a person's). `difference` finds lines that were removed, changed or added;
+`fact_edits` interprets these changes for facts, `plan_edits` for work items.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _NUMBER = re.compile(
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _OPERATION = re.compile(r"- \[[\d: -]+\] .*\(op \d+\)")
 SHARED_LINE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
-"""The last line of an entry of the shared log, or a malformed one."""
+"""The "Shared by" line that ends an entry of the shared log, well-formed or not."""
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
 # The machine's list items that are not facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
@@ -179,7 +179,7 @@ def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow 
 
 
 def _said(text: str, entry: str) -> FactRow:
-    """Split a row into number, content and state. If the content was cut, the full text is quoted in its `entry`."""
+    """Split a row into number, content and state. The full text of cut content is quoted in its `entry`."""
     bare = _STAMP.sub("", text.replace(PIN, "").strip(), count=1)
     found = _NUMBER.search(bare)
     said = bare[: found.start()] if found else bare
@@ -216,7 +216,7 @@ def by_identity(lines: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
 
 
 def fact_edits(texts: Mapping[str, tuple[str, str]], *, work: bool = False, letter: str = "K") -> Difference[Told]:
-    """Compare the facts in documents, when last read and now, by the facts' numbers.
+    """Compare the facts of documents, as last read and as they are now, by the facts' numbers.
 
     Args:
         texts: Text before and text now, by document. A fact moved to another document counts as present.
@@ -251,7 +251,7 @@ def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, F
 
 
 def reworded(text: str, before: str, now: str) -> str:
-    """Return the new text of a fact that a document showed as `before` and now shows as `now`, with its cut-off end."""
+    """Return a fact's new text when its line changed from `before` to `now`, with the end that the line cuts off."""
     cut = CUT.strip()
     if before.endswith(cut) and now.endswith(cut) and text.startswith(before.removesuffix(cut).rstrip()):
         return squeeze(now.removesuffix(cut) + text[len(before.removesuffix(cut).rstrip()) :])
@@ -267,7 +267,7 @@ def shows(shown: str, text: str) -> bool:
 
 
 def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
-    """Append its number, such as `K12`, to each unnumbered line whose text has one; all else stays byte for byte."""
+    """Append numbers such as `K12` to unnumbered lines for which `number_of` has one; the rest stays byte for byte."""
     rows = text.split("\n")
     for line, fact in _fact_lines(name, text, has_work(text)):
         if not fact.number and (number := number_of(fact.text)):
@@ -310,9 +310,9 @@ def is_machines(row: str) -> bool:
 
 
 def shared(text: str, said: str) -> str:
-    """Reconstruct the unknown text that a person's text `said` is an edit of, given the machine's current `text`.
+    """Reconstruct the unknown text that a person edited into `said`, given the machine's current `text`.
 
-    It has the rows of `said` that `text` has too, so nothing counts as deleted, and all rows of `said` about work.
+    The result has the rows of `said` that are about work or also in `text`, so that nothing counts as deleted.
     """
     rows, keys = {*split_lines(text)}, owned_keys(said)
     return "\n".join(
@@ -323,10 +323,10 @@ def shared(text: str, said: str) -> str:
 
 
 def undone(opened: str, later: str, said: str) -> str:
-    """Reconstruct the text that `said` is an edit of, in an editor that had `opened` a text and saved a `later` one.
+    """Reconstruct the text that was edited into `said`, from the text that the editor had `opened` and a `later` one.
 
-    It is the later text without lines that were new in it and that `said` lacks: the editor may never have had them.
-    Lines of `said` that the later text had lost were restored, for example by an undo, and count as new.
+    The result is the later text without lines that neither `opened` nor `said` has: the editor may never have had them.
+    Lines of `said` that the later text lacks were restored, for example by an undo, and count as new.
     """
     there = {*split_lines(opened), *split_lines(said)}
     if there.issuperset(split_lines(later)):
@@ -340,9 +340,9 @@ def undone(opened: str, later: str, said: str) -> str:
 
 
 def with_removed_items(before: str, opened: str, person: str) -> str:
-    """Append to `before` the facts and work items that a person removed from the text they had `opened`, by sections.
+    """Append to `before` the facts and work items that a person removed from the `opened` text, under its headings.
 
-    Items that `before` contains are not appended: comparing it with `person` already shows their removal.
+    Items in `before` are not appended: a comparison of `before` with `person` already shows their removal.
     """
     keys, known = owned_keys(opened), {*owned_keys(before).values(), *owned_keys(person).values()}
     gone = {place for place, key in keys.items() if key[0] in "KM#" and key not in known}

@@ -1,7 +1,7 @@
 """Find the changes of work items in a person's edit of `work_plan.md`, by comparing two texts of it. No I/O.
 
 Lines are matched by number. A missing field is a change only if the brackets of the line name a kind, as the machine's
-do. A missing line is a removal only if its number is nowhere else and its section is still there.
+do. A missing line is a removal only if its number is nowhere else in the plan and its section still exists.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LineEdit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reordered:
-    """Siblings in the order that a person gave them, and those of them that moved, by number.
+    """Siblings in the order that a person gave them, and the siblings that the person moved, by number.
 
     A new line without a number is identified by `-1 - place`, so -1 is the first row of the document.
     """
@@ -78,7 +78,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
     Args:
         before: Text that the person edited.
         now: Text after the edit.
-        known: Returns the machine's line for the number of an item that only `now` has; None if there is no such item.
+        known: Callback that returns the machine's line for an item number that only `now` has; None if it is unknown.
     """
     old_lines, new_lines = plan_lines(before), plan_lines(now)
     found = difference(_numbered(old_lines), _numbered(new_lines))
@@ -107,7 +107,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
 
 
 def _numbered(lines: Sequence[PlanLine]) -> list[tuple[str, tuple[PlanLine, str]]]:
-    """Return the numbered lines by number, each with its section, as a move to another section is a change."""
+    """Return the numbered lines by number, each with its section, because a move to another section is a change."""
     return [(str(line.number), (line, line.section)) for line in lines if line.number]
 
 
@@ -183,7 +183,7 @@ def _orders(old: Sequence[PlanLine], new: Sequence[PlanLine]) -> Iterator[Reorde
 
 
 def merged_line(was: PlanLine, left: PlanLine, person: PlanLine) -> PlanLine:
-    """Apply a person's changes of a line to the line that the machine has `left`."""
+    """Apply a person's changes of a line to the machine's current line, `left`."""
     changed = {
         name: getattr(person, name)
         for name in ("title", "assignee", "priority", "status", "waits_for")

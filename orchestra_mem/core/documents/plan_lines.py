@@ -5,7 +5,7 @@
       - [ ] #11 Signup form (story, blocked by #10)
       - [ ] ~~#12 MFA~~ (story, cancelled)
 
-The last brackets hold fields if all words in them are known, or if one is a kind; other words belong to the title.
+The last brackets hold fields if all their words are known or one word is a kind; other words belong to the title.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \
 _REFERENCE = re.compile(rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
 _MENTION = re.compile(rf'{_REFERENCE.pattern}(?P<title>.*)"(?:: (?P<words>[^"]*?))?[ \t\r]*')
 _STEP = re.compile(r"(?:in progress|can be started)(?:, under #\d{1,18})?")
-# Status of an item by the words that begin its mention; other words mean that it is in progress.
+# Status of an item by the words that begin its mention; other words mean that the item is in progress.
 _MENTIONED = {
     "can be started": WorkStatus.PENDING,
     "done ": WorkStatus.DONE,
@@ -79,10 +79,10 @@ class PlanLine:
 
     `number`: 0 if the line has none. `title`: Empty if the line has only a number. `told`: Whether the brackets name a
     kind, as the machine's do; then a missing field means that the item lacks it. `status`: Status in the brackets, None
-    if there is none. `parent`: Number of the item that the line is indented under, 0 for none; None if the line above
-    has no number (see `under`) or is not a work item. `progress`: Count of finished items, as the machine wrote it.
+    if there is none. `parent`: Number of the item that the line is indented under, 0 at the top level; None if that
+    item has no number (see `under`) or is no work item. `progress`: Count of finished items, as the machine wrote it.
 
-    Comparisons ignore the other fields. `place`, `under`: Rows of this line and its parent, from 0; `under` is -1 for
+    Comparisons ignore the fields below. `place`, `under`: Rows of this line and its parent, from 0; `under` is -1 for
     none. `section`: Name of the section. `indent`: Width of the indentation in columns. `tail`: Comments at the end.
     """
 
@@ -198,7 +198,7 @@ def is_mention(row: str) -> bool:
 
 
 def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> str | None:
-    """Bring a row that names a work item up to date; None if it describes a status that the item no longer has.
+    """Update a row that names a work item; return None if the row describes a status that the item no longer has.
 
     Args:
         row: Any row; rows that name no item are returned unchanged.
@@ -215,7 +215,7 @@ def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> st
 
 
 def next_step(row: str) -> tuple[int, str]:
-    """Return number and title of the item that a row names as a next step of the machine's does, else 0 and ""."""
+    """Return the item number and title of a row that has the form of the machine's next steps; else 0 and ""."""
     found = _MENTION.fullmatch(row) if row.startswith("- ") else None
     is_step = found and _STEP.fullmatch(found["words"] or "")
     return (int(found["number"]), squeeze(found["title"])) if found and is_step else (0, "")
@@ -228,14 +228,14 @@ def has_work(text: str) -> bool:
 
 
 def work_section(block: Block) -> str:
-    """Return the name of the section that a block begins, if boxes in it are work items, else ""."""
+    """Return the name of a section in which boxes are work items, if the block begins such a section; else ""."""
     return _SECTIONS.get(block.title.strip().lower(), "") if block.level == 2 else ""
 
 
 # Reading and writing a plan parses the same few texts many times.
 @lru_cache(maxsize=8)
 def plan_lines(text: str) -> tuple[PlanLine, ...]:
-    """Return the lines of a plan that are work items, in order; lines with the number of a fact are not."""
+    """Return the lines of a plan that are work items, in order; lines with a fact's number are left out."""
     found: list[PlanLine] = []
     name = ""
     above: list[tuple[int, PlanLine | None]] = []
@@ -262,7 +262,7 @@ def plan_lines(text: str) -> tuple[PlanLine, ...]:
 
 @lru_cache(maxsize=1_024)
 def parse_row(row: str) -> PlanLine | None:
-    """Parse an unindented row as a work item; None unless it has a box, or is struck out and has a number."""
+    """Parse an unindented row with a box, or a numbered row that is struck out, as a work item; else return None."""
     if row[:1] not in "-*+~0123456789" or not row:
         return None
     row = row.replace("\xa0", " ")

@@ -88,9 +88,9 @@ def _part(block: Block) -> Part:
 
 
 def mark_unknown_blocks(text: str, last_operation: int, last_summary: int) -> str:
-    """Mark entries and summaries with higher numbers than these as unknown, in their headings.
+    """Mark the headings of entries above `last_operation` and of summaries above `last_summary` as unknown.
 
-    They come from a newer database. The mark makes them ordinary text, which stays when their numbers are reused.
+    Such blocks come from a newer database. The mark makes them plain text, which stays when their numbers are reused.
     """
     told: list[str] = []
     for part in SessionDocument.parse(text).parts:
@@ -104,7 +104,7 @@ def mark_unknown_blocks(text: str, last_operation: int, last_summary: int) -> st
 
 
 def last_appended_operation(text: str, spilled_through: int, unspilled: Sequence[Entry]) -> int:
-    """Return the last operation in a document, counting `unspilled` entries up to the first with a missing heading."""
+    """Return the last operation in a document: the `unspilled` entry before the first missing heading, if any."""
     headings = {part.block.text.partition("\n")[0].rstrip() for part in SessionDocument.parse(text).parts}
     through = spilled_through
     for entry in unspilled:
@@ -151,7 +151,7 @@ def apply_summaries(text: str, standing: Sequence[Summary], owners: Mapping[int,
 
     Args:
         text: The document.
-        standing: Summaries of the session that no other covers, in the order of their operations.
+        standing: Summaries of the session that no other summary covers, in the order of their operations.
         owners: For each covered summary, the id of the summary in `standing` that covers it.
     """
     document = SessionDocument.parse(text)
@@ -195,7 +195,7 @@ def _with_section(parts: list[Part]) -> list[Part]:
 
 
 def _line_end(parts: Sequence[Part], at: int) -> str:
-    """Return the line ends to insert at a place, if a person left the text before it without one."""
+    """Return the line ends to insert before `parts[at]`; empty if the text above ends with one."""
     before = next((part.block.text for part in reversed(parts[:at]) if part.block.text), "\n")
     return "" if before.endswith("\n") else "\n\n"
 

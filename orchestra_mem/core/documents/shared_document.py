@@ -5,9 +5,9 @@
 
     *Shared by shop (ID: 7), K12; for payments, web.*
 
-The machine writes the last line, and a person may change it. After "for" are the tags of the projects that the entry is
-for; without tags it is for all projects. If the line cannot be parsed, or is missing from an entry that the machine
-wrote, the entry is for no project.
+The machine writes the last line, and a person may change it. The tags after "for" select the projects that the entry is
+for; an entry without tags is for all projects. If the line cannot be parsed, or is missing from an entry that the
+machine wrote, the entry is for no project.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, Json, MustKeepKind
 
 _LINE = re.compile(r"\s*\*Shared(?: by (?P<by>[^;]+?)(?:, (?P<origin>K\d+))?)?(?:; for (?P<tags>[^;]+?))?\.?\*\s*")
-# In the name of the sharing project, if no number was parsed: the name may have swallowed the number or the tags.
+# If no number was parsed: signs that the parsed project name has swallowed the number or the tags.
 _SWALLOWED = re.compile(r", K\d|\bfor\b", re.IGNORECASE)
-# Heading of an entry that the machine wrote; a person's has no time.
+# Heading of an entry that the machine wrote; a person's heading has no time.
 _WRITTEN = re.compile(r"#+[^\w\[]*\[\d{4}-\d\d-\d\d")
 _SUPERSEDED = re.compile(r"\s*\*Superseded.*\*\s*")
 
@@ -35,9 +35,9 @@ class SharedDecision:
     """A decision or rule in the shared log.
 
     `number`: Number in the log (`K3`), empty for a person's line that has none yet. `project`, `origin`: Project that
-    shared it, and its number there; empty if a person wrote it into the log. `tags`: Tags of the projects that it is
-    for; empty for all projects. `unclear`: The faulty "Shared by" line, or the heading of an entry that lost this line;
-    then it is for no project. `line`: Counted from 1.
+    shared the decision, and its number there; empty if a person wrote it into the log. `tags`: Tags of the projects
+    that see the decision; empty for all projects. `unclear`: The faulty "Shared by" line, or the heading of an entry
+    that lost this line; if not empty, no project sees the decision. `line`: Counted from 1.
     """
 
     number: str
@@ -51,7 +51,7 @@ class SharedDecision:
     line: int = 0
 
     def is_for(self, tags: Collection[str]) -> bool:
-        """Check whether it is for a project with these tags; case is ignored."""
+        """Check whether the decision is for a project with these tags; case is ignored."""
         if self.unclear:
             return False
         return not self.tags or not {tag.casefold() for tag in self.tags}.isdisjoint(map(str.casefold, tags))

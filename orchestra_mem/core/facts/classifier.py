@@ -1,8 +1,8 @@
 """Classify sentences by kind of fact, with linear models over hashed n-grams, trained by `tools/train_facts.py`.
 
 The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 2)), `scales` and `bias` (float32, one per column
-of `weights`), and `classes` (`none`, then the kinds). Column 0 scores that a sentence is not a fact, the columns of the
-kinds score which kind of fact it is if it is one. The last two columns score that it takes something back, and that it
+of `weights`), and `classes` (`none`, then the kinds). Column 0 scores whether a sentence is not a fact; the columns of
+the kinds choose the kind of a fact. The last two columns score whether a sentence takes something back, and whether it
 reports a repair. `rarity` (float16, shape (COLUMNS,)) is the logarithm of the inverse document frequency of each word
 stem; `pairs` and `pair_bias` weigh the features of two facts, see `superseding`.
 """
@@ -41,7 +41,7 @@ _MIX = np.uint64(0xD6E8FEB86659FD93)
 class Sentence:
     """A sentence to classify.
 
-    `circumstances`: Short labels for its context, such as `voice=commit`. `heading`: Heading above it, empty if none.
+    `circumstances`: Labels of its context, such as `voice=commit`. `heading`: Heading above the sentence, may be empty.
     """
 
     text: str
@@ -69,7 +69,7 @@ def column_of(word: str) -> int:
 
 
 def features_of(sentences: Sequence[Sentence]) -> Features:
-    """Hash sentences into columns 0 to `COLUMNS` - 1. The entries of a family in one row have Euclidean norm 1."""
+    """Hash sentences into columns 0 to `COLUMNS` - 1. In each row, the entries of one family have Euclidean norm 1."""
     texts = [_plain(sentence.text) for sentence in sentences]
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "replace"), dtype="<u4").astype(np.uint64)
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
@@ -90,7 +90,7 @@ def _plain(text: str) -> str:
 
 
 def _characters(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Return the row and hash of each character n-gram; none spans two texts."""
+    """Return the row and hash of each character n-gram; no n-gram spans two texts."""
     rows, hashes = [], []
     base = np.uint64(_BASE)
     for size in _CHARACTERS:
@@ -136,7 +136,7 @@ def _circumstances(sentences: Sequence[Sentence]) -> tuple[NDArray[np.int64], ND
 
 
 def _stands_alone(codes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Mark the characters that count as one word each: those of scripts without spaces between words."""
+    """Mark the characters that count as one word each: characters of scripts without spaces between words."""
     return ((codes >= 0x3040) & (codes < 0xA000)) | ((codes >= 0xF900) & (codes < 0xFB00))
 
 
@@ -172,7 +172,7 @@ class Table(NamedTuple):
 
 
 def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
-    """Estimate the kind of each sentence: float32, shape (n, 1 + kinds), rows sum to 1, column 0 is no fact."""
+    """Return the probabilities of no fact (column 0) and of each kind: float32, shape (n, 1 + kinds), rows sum to 1."""
     table = load_table()
     rows = np.empty((len(sentences), len(table.bias) - 2), dtype=np.float32)
     for first in range(0, len(sentences), _BATCH):

@@ -27,13 +27,13 @@ from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation
 
 THRESHOLD = 0.34
-"""Least probability of being a fact at which a sentence of notes, tickets or records counts as one."""
-# The same for conversation, where facts are rare. This and the next values were cross-validated by writer.
+"""Least probability at which a sentence of notes, tickets or records counts as a fact."""
+# Threshold for conversation, where facts are rare. It and `_THRESHOLDS` were cross-validated by writer.
 _TALK_THRESHOLD = 0.43
 _THRESHOLDS = {Voice.COMMIT: 0.61, Voice.MODEL: 0.77}  # models mostly narrate
 # Prior for the share of facts in a text: the share among the training sentences, and its weight in sentences.
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
-_LEAST_SHARE = 0.15  # keeps near-certain facts above the threshold, however many other sentences state none
+_LEAST_SHARE = 0.15  # keeps near-certain facts above the threshold, however rare facts are in the text
 _STEPS = 8
 # Thresholds if a safety word or the field's name indicates a fact: a missed rule is worse than an extra one.
 _SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.2, 0.1
@@ -51,7 +51,7 @@ _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|m
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """A passage that states a fact: its kind, how likely it is one (0 to 1), and the index of its sentence."""
+    """A passage that states a fact. `score`: Its likelihood, 0 to 1. `place`: Index of the sentence in its text."""
 
     kind: MustKeepKind
     text: str
@@ -60,7 +60,7 @@ class Find:
 
 
 class _Text(NamedTuple):
-    """A text whose sentences are to be classified in one batch with those of other texts."""
+    """A text and its candidate sentences, to be classified in one batch with other texts."""
 
     candidates: tuple[Candidate, ...]
     field: Field
@@ -72,7 +72,7 @@ def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
 
 
 def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, ...]]:
-    """Find the facts that summaries of these operations must keep. One call for many is faster than one each.
+    """Find the facts that summaries of these operations must keep. One call is faster than many.
 
     Prose is classified sentence by sentence; tool output is searched for failures only. A fact's text is a verbatim
     passage of a field, with two additions: a short value comes with its field's name and its subject
@@ -88,7 +88,7 @@ def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, 
 
 
 def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str = "") -> tuple[MustKeep, ...]:
-    """Find the facts that a summary of prose must keep, in the order of the text. `speaker` is who said it.
+    """Find the facts that a summary of prose must keep, in the order of the text. `speaker`: Its speaker, if known.
 
     Returns the likeliest facts: at most 24, with at most 1,000 characters or 12% of the text, whichever is more.
     """
@@ -99,8 +99,8 @@ def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str
 def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> tuple[MustKeep, ...]:
     """Find the facts that a model quoted from an operation, each with the kind that the model named.
 
-    A fact is a sentence of the operation's prose that contains a quote, or is contained in one, verbatim except for
-    white space. Short quotes and sentences that the classifier rules out are ignored.
+    Quotes must be verbatim except for white space: a fact is a sentence of the operation's prose that contains a quote
+    or is part of a quote. Short quotes and sentences that the classifier rules out are ignored.
     """
     wanted = [(kind, flat) for kind, quote in quotes if len(flat := " ".join(quote.split())) >= _MIN_QUOTE_CHARS]
     finds: list[Find] = []
@@ -185,7 +185,7 @@ def _among(likely: Sequence[float]) -> Sequence[float]:
 
 
 def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Field) -> tuple[MustKeepKind, float] | None:
-    """Return the kind and score of the fact in a sentence, None if it states none. `among` is from `_among`."""
+    """Return the kind and score of the fact in a sentence, or None. `among`: Its probability from `_among`."""
     likely = 1.0 - row[0]
     kind = load_table().kinds[max(range(1, len(row)), key=row.__getitem__) - 1]
     if is_loop_outcome(candidate.text):
@@ -207,7 +207,7 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
 
 
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
-    """Return the text of a fact: a long sentence is cut, one with hardly any content follows its previous sentence."""
+    """Return the text of a fact: cut a long sentence, and prepend the previous sentence to a nearly empty one."""
     text = _clip(candidate.text)
     points = candidate.listed is None and len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
     if points and 0 < len(candidate.before) <= _MAX_CHARS:
@@ -239,7 +239,7 @@ def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
 
 
 def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
-    """Reconcile the finds of one operation: report its outcome once, and adjust them to its type."""
+    """Reconcile the finds of one operation: keep its outcome only once, and adapt the kinds to the operation's type."""
     if outcome := next(filter(_is_outcome, finds), None):
         about = " (" in outcome.text
         finds = [find for find in finds if find is outcome or not (about and _is_outcome(find) and ": " in find.text)]
@@ -270,7 +270,7 @@ def _told_once(finds: Sequence[Find]) -> list[Find]:
 
 
 def _of_decision(operation: Operation) -> Iterator[Find]:
-    """Yield the first prose of an operation of type `decision` as a decision, unless a loop decided its next turn."""
+    """Yield the first prose of a `decision` operation as its decision, unless it is only an agent loop's next step."""
     fields = list(fields_of(operation))
     if any(is_loop_outcome(field.text, field.name) for field in fields):
         return

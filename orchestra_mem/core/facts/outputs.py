@@ -1,4 +1,4 @@
-"""Find the lines of tool output that report failures. Programs print them in few forms, whatever the language."""
+"""Find the lines of tool output that report failures. Programs in all languages print such lines in few forms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LISTING = re.compile(r"\s*\d+[→|:\t-]")
 
 
 def failure_lines(text: str) -> list[str]:
-    """Return up to two lines of tool output that report failures; if none does, one about a nonzero exit status."""
+    """Return up to two lines of tool output that report failures, or else one line about a nonzero exit status."""
     exits = None
     if "exit" in text or "Exit" in text or "EXIT" in text:
         exits = _EXIT.search(text, 0, _HEAD_CHARS) or _EXIT.search(text, max(0, len(text) - _TAIL_CHARS))

@@ -34,8 +34,8 @@ class Field(NamedTuple):
     """A text or value of an operation.
 
     `name`: Field name in lower case, with spaces for underscores. `text`: Its value. `about`: Subject of the enclosing
-    mapping, a title or a label with number (`task 12`). `speaker`, `voice`: Its author, and what kind of author that
-    is. `spoken`: Whether it is known to have been said in a conversation.
+    mapping, a title or a label with number (`task 12`). `speaker`: Name of the author. `voice`: Kind of author.
+    `spoken`: Whether the text is known to come from a conversation.
     """
 
     source: Source
@@ -102,7 +102,7 @@ def is_commit(operation: Operation) -> bool:
     return isinstance(data, dict) and "subject" in data and not _COMMIT_KEYS.isdisjoint(data)
 
 
-# From a longer text, half of this is read at each end: nobody states a rule in the middle of a megabyte.
+# Of a longer text, half of this is read at each end: nobody states a rule in the middle of a megabyte.
 _MAX_TEXT_CHARS = 100_000
 
 
@@ -126,7 +126,7 @@ def outputs_file_content(operation: Operation) -> bool:
 
 
 class _Around(NamedTuple):
-    """Context of a value from its enclosing mappings. The fields after `tool` are the last of `Field`, in order."""
+    """Context of a value from its enclosing mappings. The fields after `tool` are the last fields of `Field`."""
 
     tool: bool = False
     about: str = ""
@@ -323,7 +323,7 @@ def _without_patches(text: str) -> str:
 
 
 def _end_of_hunk(text: str, begin: int, old: int, new: int) -> int:
-    """Return where a hunk ends. `old` and `new` are its line counts in either file, from its header."""
+    """Return the offset at which a hunk ends. `old`, `new`: Line counts in the old and new file, from its header."""
     while (old > 0 or new > 0) and begin < len(text):
         mark = text[begin]
         if mark not in " +-\\\t\n":
@@ -341,7 +341,7 @@ _PLAIN_SPAN = re.compile(r"[\d.,:%$€£ -]+\w{0,3}|(?:[\w'-]+ ){3,}[\w'-]+[.!]?
 
 
 def masked(sentence: str, *, quotes: bool) -> str:
-    """Overwrite code spans, and quotations if `quotes`, with the letter x: they are mentioned and state nothing.
+    """Overwrite code spans, and quotations if `quotes`, with the letter x: text that is only mentioned states no fact.
 
     The length stays the same. Code spans of a number, or of at least four words without symbols, are not masked.
     """

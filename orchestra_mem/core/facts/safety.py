@@ -1,4 +1,4 @@
-"""Safety words: plain words of rules and open work that count as facts even if the classifier misses them.
+"""Safety words: plain words for rules and open work. A sentence with one is a fact even if the classifier misses it.
 
 A lost rule is worse than an extra one. Keep the lists short: the classifier learns all other phrasings.
 """
@@ -51,7 +51,7 @@ _RULES = (
     r"(?:最多|至多|不超过|至少|上限)\s*\d",
 )
 
-# A sentence that begins like this is certainly of that kind.
+# A sentence that begins with one of these phrases certainly is a fact of that kind.
 _CERTAIN = (
     (
         MustKeepKind.CONSTRAINT,
@@ -65,7 +65,7 @@ _CERTAIN = (
 )
 _TICK = re.compile(r"\[([ x✓✔]?)\]\s")
 
-# List items below such a heading are of its kind. The words may occur anywhere in the heading.
+# List items below a heading with one of these words, anywhere in the heading, are facts of that kind.
 _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
     (
         MustKeepKind.DECISION,
@@ -108,7 +108,7 @@ _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
 
 @lru_cache(maxsize=256)
 def heading_kind(heading: str) -> MustKeepKind | None:
-    """Return the kind of facts that a heading announces, None if it announces none."""
+    """Return the kind of facts that a heading announces, or None."""
     low = heading.lower()
     return next((kind for kind, pattern in _HEADINGS if re.search(pattern, low)), None)
 
@@ -123,7 +123,7 @@ def _patterns() -> tuple[tuple[MustKeepKind, bool, re.Pattern[str]], ...]:
 
 
 def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
-    """Join patterns into one; those that begin at a word boundary share one test for it, which is many times faster."""
+    """Join patterns into one. Patterns that begin at a word boundary share its test, which is many times faster."""
     border = r"\b"
     words = [pattern.removeprefix(border) for pattern in patterns if pattern.startswith(border)]
     others = [pattern for pattern in patterns if not pattern.startswith(border)]
@@ -131,7 +131,7 @@ def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
 
 
 def safety_kind(sentence: str) -> tuple[MustKeepKind, bool] | None:
-    """Return the kind of fact that a sentence's safety words indicate, and whether it is certain; None without one."""
+    """Return the kind of fact that a sentence's safety words indicate, and whether it is certain, or None."""
     low = sentence.lower().replace("’", "'")
     if tick := _TICK.match(low):
         return (MustKeepKind.OPEN_ITEM if tick[1] in ("", " ") else MustKeepKind.COMPLETION), True

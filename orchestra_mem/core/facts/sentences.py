@@ -77,7 +77,7 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
 
 
 def is_heading(text: str, said: str, start: int) -> bool:
-    """Check whether a sentence is a heading: marked as one, or a short separate line, bold or ending in a colon."""
+    """Check whether a sentence is a heading: marked with `#`, or a short separate line, bold or ending in a colon."""
     if _HEADING.match(text):
         return True
     short = len(text) <= _MAX_LABEL_CHARS and len(text.split()) <= _MAX_LABEL_WORDS

@@ -50,19 +50,19 @@ _NOTHING = re.compile(
 
 
 def kind_of_field(name: str) -> MustKeepKind | None:
-    """Return the kind of facts that a field of this name holds, None if the name says nothing."""
+    """Return the kind of facts that a field of this name holds, or None for any other name."""
     return _KIND_OF.get(name)
 
 
 def is_loop_outcome(text: str, name: str = "") -> bool:
-    """Check whether a decision field's value, or a text such as `Decision: PROCEED`, only says how a loop goes on."""
+    """Check whether a decision field's value, or a text such as `Decision: PROCEED`, only names a loop's next step."""
     label, _, outcome = text.rpartition(":")
     named = _KIND_OF.get(label.strip(" #*").lower() or name)
     return named is MustKeepKind.DECISION and outcome.strip(" .!*").lower() in _LOOP_OUTCOMES
 
 
 def state_of(name: str, value: str, *, about: str) -> MustKeepKind | None:
-    """Return the kind of fact that a short value states: an outcome, a flag, an exit status. None if it states none."""
+    """Return the kind of fact that a short value (an outcome, a flag, an exit status) states, or None."""
     low = value.lower()
     if name in _EXIT_FIELDS:
         return MustKeepKind.FAILURE if low not in ("0", "none", "") else None

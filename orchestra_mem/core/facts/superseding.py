@@ -2,8 +2,8 @@
 
 Only facts that share a content word are compared. A linear model, trained by `tools/train_facts.py`, scores each pair
 by topic, differing values, kinds, and how much the later fact sounds like taking something back or reporting a repair.
-The thresholds are cautious: in hardly one of twenty-five such pairs does the later fact end the earlier. A fact
-wrongly superseded is lost knowledge, a fact wrongly kept costs a line.
+The thresholds are cautious, because in hardly one of twenty-five such pairs the later fact ends the earlier one. A
+fact wrongly superseded is lost knowledge; a fact wrongly kept costs one line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 SURE, REPORTED = 0.38, 0.35
-"""Least likelihood at which a fact is marked superseded or done. `REPORTED` applies if the later is a completion."""
+"""Least likelihood at which a fact is marked superseded or done; `REPORTED` applies if a completion does this."""
 PERHAPS = 0.008
 """Least likelihood at which an active fact is marked as perhaps superseded: `superseded_by` is set."""
 AGAINST = 0.25
@@ -42,7 +42,7 @@ _COMMON = 40  # words of more facts than this are used only if rarer words find 
 _MAX_CANDIDATES = 24
 _MAX_CHARS = 400
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+")
-# `room 12`, `part 3`: one of several of a kind. Longer numbers are values, as in `port 8080` and `under 200 ms`.
+# `room 12`, `part 3`: one of several things of a kind. Longer numbers are values: `port 8080`, `under 200 ms`.
 _LABEL = re.compile(r"([^\W\d_]+) #?(\d{1,2}|[A-H])\b")
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _WORD = re.compile(r"\w+")
@@ -90,7 +90,7 @@ def topic_of(text: str) -> Topic:
 def _begin_alike_alone(newer: MustKeep, older: MustKeep) -> bool:
     """Check whether two facts share only an opening phrase, such as `The team decided to`.
 
-    False if at most one content word follows in either: it may be a new value of what the phrase names.
+    False if the phrase precedes at most one content word in either fact: that word may be a new value.
     """
     mine, theirs = topic_of(newer.text), topic_of(older.text)
     alike = next((at for at, pair in enumerate(zip(mine.said, theirs.said, strict=False)) if pair[0] != pair[1]), 0)
@@ -127,9 +127,9 @@ def differing_places(newer: MustKeep, older: MustKeep) -> int:
 def pair_features(
     newer: MustKeep, older: MustKeep, signs: Sequence[float], *, places: int | None = None
 ) -> list[float]:
-    """Return the features of a pair of facts. `signs` are those of the newer fact, see `signs_of`.
+    """Return the features of a pair of facts. `signs`: Row of `signs_of` for the newer fact.
 
-    Pass `places` if it is known: `differing_places` takes as long as everything else.
+    `places`: Result of `differing_places`, if known. Computing it takes as long as everything else.
     """
     if places is None:
         places = differing_places(newer, older)
@@ -147,7 +147,7 @@ def pair_features(
     older_kind, same_kind = older.kind, newer.kind is older.kind
     holds, distance = older_kind in HOLDING, max(0, newer.operation - older.operation)
     replaced = places == 1 and not other_label  # a new value for the same thing, not another thing of its kind
-    # Only facts of a kind in `HOLDING` can be taken back; a fact that states a new value need not sound like it.
+    # Only kinds in `HOLDING` can be taken back, and a fact that states a new value need not sound like taking back.
     back = max(-4.0, min(4.0, taking_back)) if holds and not replaced else 0.0
     completes = newer.kind is _COMPLETION and older_kind in UNFINISHED
     return [
@@ -205,9 +205,9 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     """Mark the facts that later facts replaced (superseded), or completed, answered or repaired (done).
 
     Facts are compared in order of time and returned in the given order. Facts already superseded or done stay so.
-    `superseded_by` of a superseded fact is the id of the later fact, 0 if that has no id yet; an active fact has it if
-    the later fact has perhaps replaced it. The machine never supersedes a decision, rule or role in a person's words,
-    but only marks it so. Takes time about linear in the number of facts.
+    `superseded_by` of a superseded fact is the later fact's id, 0 if that fact has no id yet. On an active fact, it is
+    the id of a fact that has perhaps replaced it. A decision, rule or role in a person's words is only marked as
+    perhaps replaced, unless a person wrote the later fact. Takes time about linear in the number of facts.
 
     Args:
         must_keeps: The facts.
@@ -228,7 +228,7 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
                 older = settled[past]
                 gone = older.kind in HOLDING
                 is_persons = gone and older.author is Author.PERSON and fact.author is not Author.PERSON
-                if is_persons and older.text == fact.text:  # the repetition goes, the person's line stays
+                if is_persons and older.text == fact.text:  # drop the repetition, not the person's fact
                     settled[number] = replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=older.id)
                     break
                 if not sure or is_persons:
@@ -303,7 +303,7 @@ class Standing:
             self._by_word[word].pop(number, None)
 
     def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], signs: Sequence[float]) -> list[tuple[int, bool]]:
-        """Return the numbers of the facts that a later fact changes, each with whether that is certain.
+        """Return the numbers of the facts that a later fact changes, each with a flag: True if the change is certain.
 
         A fact may repeat any number of facts, but replaces only the likeliest. Of the facts that it perhaps replaces,
         only the likeliest is returned.

@@ -1,7 +1,7 @@
 """Patterns of secrets: providers' prefixes, special formats, and words such as `password` that precede a secret.
 
-Each pattern has anchors, literal texts: one pass searches for all of them, and most texts contain few. Where a pattern
-is not specific enough, as for `password = …`, its check decides. Repeats are bounded, or consume characters at which no
+Each pattern has anchors: literal texts, all found in one pass, of which most texts contain few. If a pattern is not
+specific enough, as for `password = …`, its check decides. Repeats are bounded, or consume characters at which no
 other match can begin, so that no text is read more than a fixed number of times. Personal data come last, each kind
 with its checksum or valid range; they are searched for only on request.
 """
@@ -40,9 +40,9 @@ def find_bot_tokens(text: str) -> Iterator[tuple[int, int]]:
 class Detector(NamedTuple):
     """A pattern for one kind of secret.
 
-    `anchors`: Literal texts, separated by `|`. `form`: Regular expression for the text after an anchor or, if `within`,
-    for all of the text around it. The secret is the named group that matched, else the entire match; `parts` searches
-    it for several secrets, each in its first group. `folded`: Match lower-case text. `check`: Confirms a secret.
+    `anchors`: Literal texts, separated by `|`. `form`: Regular expression for text after an anchor, or with `within`
+    for the anchor and the text around it. The secret is the named group that matched, else the entire match. `parts`:
+    Finds several secrets in it, each in its first group. `folded`: Match lower-case text. `check`: Confirms a secret.
     """
 
     kind: str

@@ -1,6 +1,6 @@
 """Distinguish secrets, such as random keys and chosen passwords, from names, code and placeholders.
 
-Neighbouring characters form common pairs in names but not in random keys, which no list of words separates as well.
+Neighbouring characters form common pairs in names but not in random keys. No list of words separates them as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BITS = {
     for first, row in zip(ALPHABET, files(__package__).joinpath("neighbours.txt").read_text().split(), strict=True)
     for second, letter in zip(ALPHABET, row, strict=True)
 }
-# Threshold for the most random stretch of a text: reached by one name in 200, and by 99 % of 16 random characters.
+# Threshold for the most random stretch of a text: one name in 200 reaches it, and 99 % of random 16-character keys.
 _RANDOM_BITS = 11.0
 _READ = 200  # number of characters examined
 # A hexadecimal digest or UUID with both digits and letters, possibly next to words.
@@ -97,17 +97,17 @@ def is_password(text: str) -> bool:
 
 
 def is_secret(text: str) -> bool:
-    """Check whether the value of a secret field is a secret, not the name of one such as `db-credentials-2`."""
+    """Check whether the value of a secret field is a secret, not a secret's name such as `db-credentials-2`."""
     return is_password(text) and (is_random(text) or not _NAME.fullmatch(text))
 
 
 def is_token(text: str) -> bool:
-    """Check whether the value of a token or key field is one: random, or mixing letters, digits and signs."""
+    """Check whether the value of a token or key field is a secret: random, or a mix of letters, digits and signs."""
     return is_password(text) and len(text) >= 8 and (is_random(text) or bool(_MADE_UP.fullmatch(text)))
 
 
 def is_strong(text: str) -> bool:
-    """Check whether a text is likely a password or token if only the word precedes it, without `=` or the like."""
+    """Check whether a text directly after a word such as `password`, without `=` or the like, is likely a secret."""
     classes = (str.islower, str.isupper, str.isdigit)
     return is_token(text) and (is_random(text) or sum(any(map(each, text)) for each in classes) > 1)
 

@@ -1,8 +1,7 @@
 """Replace secrets in texts and JSON-like values by placeholders such as `[redacted:github-token:3f9a]`.
 
-The digits are from a digest keyed by the project: equal secrets of a project look equal, elsewhere they reveal nothing.
-
-One pass over a text finds all anchors in it; only their patterns are then matched.
+The digits are from a digest with the project's key: equal secrets of a project get equal placeholders, and without the
+key the digits reveal nothing. One pass over a text finds its anchors; then only the patterns of these are matched.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from orchestra_mem.core.redaction.likelihood import is_code
 from orchestra_mem.core.redaction.user_patterns import MAX_CHARS, fault_of, find_user_matches
 
 Anchor = tuple[str, bool]
-"""A literal text that patterns contain, and whether it is in lower case and matches any case."""
+"""A literal text that patterns contain, and whether it matches text of any case. If so, it is in lower case."""
 
 
 class Anchors:
@@ -53,7 +52,7 @@ class Anchors:
 
 
 def standing(anchors: Iterable[Anchor], text: str) -> list[Anchor]:
-    """Return those of a few anchors that occur in a text, searching for one after the other."""
+    """Return the anchors that occur in a text. Searches for one after the other, so the anchors should be few."""
     small = small_letters(text)
     return [(anchor, folded) for anchor, folded in anchors if anchor in (small if folded else text)]
 
@@ -79,7 +78,7 @@ _ROUNDS = 5  # a secret may hide another next to it; only texts made for the pur
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedactionSettings:
-    """What to search for, and how to replace it. Kinds are given by their names in `GROUPS`, or by group.
+    """Kinds of secrets to search for, and how to replace them. Kinds are given by their names in `GROUPS`, or by group.
 
     `on`: Kinds to find in addition to the secrets. `off`: Kinds not to find. `names`: People's names, found if the kind
     `name` is on. `patterns`: The user's own kinds, each a name and a regular expression; its first group, if it has
@@ -182,7 +181,7 @@ class _Rules:
     def find(self, text: str, name: str = "", among: Iterable[Anchor] | None = None) -> list[RedactedSpan]:
         """Find the secrets in a text that is stored under `name`, in order and without overlaps.
 
-        `among`: At least the anchors that occur in the text and the name. If None, the text is searched for anchors.
+        `among`: Anchors to use, at least those in the text and the name. If None, the text is searched for anchors.
         """
         first, last, shift = 0, len(text), 0
         if name and among and standing(among, name):
@@ -194,7 +193,7 @@ class _Rules:
         anchors = self.anchors.standing_in(text) if among is None else standing(among, text)
         if not self.may_find(text, anchors):
             return []
-        # Walls overwrite what is found: no match extends across one.
+        # `WALL` overwrites the secrets found: no later match extends across it.
         walled = _PLACEHOLDER.sub(lambda match: WALL * len(match[0]), text)
         found: list[RedactedSpan] = []
         areas = {(0, len(text)), (first, last)}
@@ -275,7 +274,7 @@ def _merged(spans: Iterable[RedactedSpan]) -> list[RedactedSpan]:
 
 
 def _rest_of_line(walled: str, found: RedactedSpan) -> Iterator[tuple[int, int]]:
-    """Yield the areas of a line before and after a secret, up to the next wall, with one character of each border."""
+    """Yield the areas of a line before and after a secret, up to the next `WALL`, with one character of each border."""
     yield max(walled.rfind("\n", 0, found.start), walled.rfind(WALL, 0, found.start), 0), found.start + 1
     ends = (walled.find("\n", found.end), walled.find(WALL, found.end))
     yield found.end - 1, 1 + min(end if end >= 0 else len(walled) for end in ends)
@@ -311,7 +310,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _mapped(value: Any, cleaned: Callable[[str, str], str]) -> Any:
-    """Copy a value with each string passed to `cleaned` with its key or name. Not recursive, so any depth works."""
+    """Copy a value with each string replaced by `cleaned(string, key or name)`. Not recursive, so any depth works."""
     root: list[Any] = [value]
     tuples: list[tuple[Any, Any]] = []
     todo: list[tuple[Any, Any, str]] = [(root, 0, "")]

@@ -1,4 +1,4 @@
-"""Remove secrets from what a memory stores. The detectors are loaded when the first text arrives."""
+"""Remove secrets from texts and values before they are stored. The detectors are loaded when the first text arrives."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Regular expressions written by users: refused if they could run for ever, and applied to pieces of fixed length.
 
 `re` backtracks. That takes exponential time for a repeat within a repeat, and polynomial time for successive repeats
-that accept the same characters. Any other pattern takes at most the square of a piece's length.
+that accept the same characters. Any other pattern takes at most quadratic time in a piece's length.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 MAX_CHARS = 250
-"""Longest match that is found for certain; longer ones may be cut or missed. A match lies within one line."""
+"""Longest match that is found for certain; longer matches may be cut or missed. A match lies within one line."""
 
 _TOKEN = re.compile(
     r"""(?xs) (?P<open> \( (?:\?(?: P?<\w+> | [imsuaL-]*: | > | <?[=!] | [imsuaL]+(?=\)) ))? ) | (?P<bar> \| )
@@ -35,7 +35,7 @@ def fault_of(pattern: str) -> str:
 
 
 def _slow_part(pattern: str, flags: int) -> str:
-    """Describe the first repeat that makes a pattern slow: it can divide the same text with another in many ways."""
+    """Describe the first repeat that makes a pattern slow, because it can share a text with another in many ways."""
     sample = frozenset(_SAMPLE + pattern)
     none: frozenset[str] = frozenset()
     repeats: list[frozenset[str]] = []  # characters of each repeat that could give some of its match to a later repeat
@@ -63,7 +63,7 @@ def _slow_part(pattern: str, flags: int) -> str:
 
 
 def _taken(item: str, flags: int, sample: frozenset[str]) -> frozenset[str]:
-    """Return the characters that one item of a pattern accepts; none if it matches a position."""
+    """Return the characters that one item of a pattern accepts; an item that matches a position accepts none."""
     try:
         one = re.compile(item, flags)
     except re.error:

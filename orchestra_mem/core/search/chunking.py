@@ -45,7 +45,7 @@ _WORDY = re.compile(r"\w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentPlace:
-    """The fields that all chunks of a document share; `name` is their group, and their source as people see it."""
+    """The fields that all chunks of a document share; `name` is both their group and their displayed source."""
 
     name: str
     tier: Tier
@@ -59,7 +59,7 @@ class DocumentPlace:
 class Passage:
     """A passage of a document with the headings above it.
 
-    `line` is the number of its first line, from 1, and `end` that of the first line after it.
+    `line` is the number of its first line, from 1; `end` is the number of the first line after the passage.
     """
 
     heading: tuple[str, ...]
@@ -69,7 +69,7 @@ class Passage:
 
 
 def chunk_operation(operation: Operation, tier: Tier) -> tuple[Chunk, ...]:
-    """Return the chunks of an operation: several if its text is long; if it has no text, one with its title."""
+    """Return the chunks of an operation: several for a long text, a single one with the title for an empty text."""
     title = entry_title(operation.type, operation.data)
     text = plain_text(operation).strip()
     parts = [part for part, _, _ in _parts(text)] if text else [title]
@@ -104,7 +104,7 @@ def chunk_stored(operation: Operation, group: str) -> tuple[Chunk, ...]:
 
 
 def stored_pattern(namespace: object) -> str:
-    """Return the `pattern` of chunks of stored items in a namespace, by which a search is restricted to them."""
+    """Return the `pattern` that marks the chunks of a namespace's stored items, so that a search can filter by it."""
     return f"stored {json.dumps(namespace)}"
 
 
@@ -122,7 +122,7 @@ def chunk_summary(summary: Summary) -> tuple[Chunk, ...]:
 
 
 def chunk_fact(fact: MustKeep) -> Chunk:
-    """Return the chunk of a stored fact, one with an id."""
+    """Return the chunk of a fact. The fact must be stored, because its id names the chunk."""
     return Chunk(
         key=digest_of("fact", str(fact.id), fact.text),
         tier=Tier.SEMANTIC,
@@ -200,9 +200,9 @@ def chunk_document(text: str, place: DocumentPlace) -> tuple[Chunk, ...]:
 
 
 def find_passage(passages: Sequence[Passage], chunk: Chunk) -> Passage | None:
-    """Return the passage of the current document that has a chunk's text; None if its text or heading has changed.
+    """Return the passage of the current document that a chunk holds; None if the text or its heading has changed.
 
-    The passage may have more headings than the chunk, which may have been made from a part of the document.
+    The passage may have more headings than the chunk, because the chunk may come from a part of the document.
     """
     depth = len(chunk.heading)
     likes = [
@@ -292,7 +292,7 @@ def _passages(body: str) -> Iterator[tuple[int, str]]:
 def _parts(text: str) -> list[tuple[str, int, int]]:
     """Split a passage longer than `WHOLE_CHARS`; together the parts hold all its words, in order.
 
-    Each part has the number of its first line, from 0, and that of the first line after it.
+    Each part comes with the numbers, from 0, of its first line and of the first line after the part.
     """
     if len(text) <= WHOLE_CHARS:
         return [(text, 0, text.count("\n") + 1)]
@@ -318,10 +318,10 @@ def _lines(text: str, sentences: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _cuts(sentences: Sequence[str]) -> Iterator[int]:
-    """Yield where to cut: after each sentence whose hash is the least within `_NEAR_CHARS` on both sides.
+    """Yield the indexes of cuts: after each sentence whose hash is the least within `_NEAR_CHARS` on both sides.
 
-    Such a cut depends only on the text around it, and two are at least `_NEAR_CHARS` apart (local minima, as in
-    Bjørner and others, 2010, on file replication). Text that exceeds `_MAX_CHARS` without one is cut as well.
+    Such a cut depends only on the text around it, and two cuts are at least `_NEAR_CHARS` apart (local minima, as in
+    Bjørner and others, 2010, on file replication). Text without such a cut is cut before it exceeds `_MAX_CHARS`.
     """
     hashes = [hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()[:8] for sentence in sentences]
     places = [0]
@@ -338,7 +338,7 @@ def _cuts(sentences: Sequence[str]) -> Iterator[int]:
 
 
 def _is_least(at: int, hashes: Sequence[bytes], places: Sequence[int]) -> bool:
-    """Check whether a sentence's hash is less than those within `_NEAR_CHARS` before it, and at most those after it."""
+    """Check whether a sentence's hash is below those within `_NEAR_CHARS` before it, and not above any after it."""
     here = at - 1
     while here >= 0 and places[at] - places[here] <= _NEAR_CHARS:
         if hashes[here] <= hashes[at]:

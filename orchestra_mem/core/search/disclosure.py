@@ -34,8 +34,8 @@ class RetrievedPassage:
     """A passage of the memory that answers a question, with its source.
 
     `passage` is the text that was found, `whole` the text of the operation, section or summary that contains it. `why`
-    explains why it was found. `beside` marks a passage that does not match, but has a neighbour that does. `also` lists
-    other sources with the same text.
+    explains why it was found. `beside` marks a passage found only because its neighbour matches. `also` lists other
+    sources with the same text.
     """
 
     source: str
@@ -53,7 +53,7 @@ class RetrievedPassage:
 
     @property
     def label(self) -> str:
-        """The source with kind, date and agent, in one line; without the kind for a message of a known agent."""
+        """The source with kind, date and agent, in one line; a known agent's message goes without the kind."""
         kind = "" if self.agent and self.kind == "message" else self.kind
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
         named = (_named(each) for each in (kind, when, self.agent or ""))
@@ -62,7 +62,7 @@ class RetrievedPassage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """The passages retrieved for a question, best first; `notes` are messages about what could not be searched."""
+    """The passages retrieved for a question, best first; `notes` report failures of the search."""
 
     recollections: tuple[RetrievedPassage, ...]
     notes: tuple[str, ...] = ()
@@ -75,10 +75,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisclosedEntry:
-    """How a passage is shown: `indexed` if it has an index line; `text`, in full or shortened, is empty if left out.
+    """How a passage is shown.
 
-    `tokens` is the size of `text`, without the index line, `full_tokens` that of the longest form. `explanation` says
-    why the passage was retrieved and why it is shown in this form.
+    `indexed`: Whether it has an index line. `text`: In full, shortened, or empty if left out. `tokens`: Size of `text`.
+    `full_tokens`: Size of the longest form. `explanation`: Why the passage was retrieved and has this form.
     """
 
     source: str
@@ -104,7 +104,7 @@ class Disclosure:
 
 
 def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage]:
-    """Merge passages, best first: drop those that repeat a better one (see `also`), join those of one section."""
+    """Merge passages, best first: drop any that a better passage contains (see `also`), join those of one section."""
     kept: list[RetrievedPassage] = []
     said: list[str] = []
     for each in recollections:
@@ -153,8 +153,8 @@ def recalled_item(recollection: RetrievedPassage) -> Item:
 def disclose(recollections: Sequence[RetrievedPassage], *, budget_tokens: int, counter: TokenCounter) -> Disclosure:
     """Lay out passages, best first: an index with token costs, then the passages themselves, never over the budget.
 
-    The index takes at most `INDEX_SHARE` of the budget, the passages share the rest. Breadth first: each passage is
-    shown in its shortest form, then the best in longer ones; none takes more than twice an equal share.
+    The index takes at most `INDEX_SHARE` of the budget, the passages share the rest. Every passage gets its shortest
+    form before the best passages get longer forms; none takes more than twice an equal share.
 
     Raises:
         ValueError: The budget is negative.

@@ -1,8 +1,8 @@
 """Mark text that is recalled from the memory, and recognise it when it is recorded again.
 
-Recalled text is fenced with one backtick more than its longest run of them; the opening fence is followed by `recalled`
-and the source. When an operation is indexed, such fences are left out, as their content is in the index already. So are
-sentences that a model was shown recently and that the operation repeats verbatim.
+A fence around recalled text has one backtick more than the text's longest run of backticks; `recalled` and the source
+follow the opening fence. When an operation is indexed, fenced recalled text is left out, because it is in the index
+already. Sentences that a model was shown recently are left out too, if the operation repeats them verbatim.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHOWN = "shown"
 """Name of the field of an operation that holds an answer from the memory."""
 
 _LEAST_WORDS = 6
-"""Minimum length of a sentence to be recognised: shorter ones are often repeated by chance."""
+"""Minimum number of words of a sentence to be recognised: shorter sentences are often repeated by chance."""
 
 _RUN = re.compile(r"`+")
 # A fence that is not closed, as in a text that was cut, extends to the end.
@@ -52,13 +52,13 @@ def without_recalled(value: Json) -> Json:
 
     A context is left out up to the end of the string that contains it, because nothing marks its end.
     """
-    if isinstance(value, dict):  # the program adds that field at the top level only; deeper down it is the user's
+    if isinstance(value, dict):  # the program adds this field only at the top level; deeper, it is the user's
         value = {name: item for name, item in value.items() if name != SHOWN}
     return _with_texts(value, lambda text, name: _own_text(text))
 
 
 def _with_texts(value: Json, change: Callable[[str, str], str], name: str = "", depth: int = 0) -> Json:
-    """Copy a JSON value with `change` applied to each string and the name of its field, to a depth of 50."""
+    """Copy a JSON value with each string replaced by `change(string, field name)`, to a depth of 50."""
     if isinstance(value, str):
         return change(value, name)
     if depth >= _MOST_DEPTH:
@@ -107,7 +107,7 @@ class Echoes:
             self._forget()
 
     def without(self, value: Json, operation: int) -> Json:
-        """Copy the data of an operation without the sentences that a model was shown before it was recorded.
+        """Copy the data of an operation, with id `operation`, without the sentences that a model was shown earlier.
 
         Titles and names stay, so that work on a thing is found by the thing's name.
         """

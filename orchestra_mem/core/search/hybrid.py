@@ -100,7 +100,7 @@ class Searcher:
         if not words:
             return np.zeros(0, np.float32)
         frequencies = self.index.document_frequency([stem(word) for word in words])
-        # With the true count of a small index, a word that no chunk has would outweigh the words that some have.
+        # At least 100: in a small index, a word in no chunk would otherwise outweigh the words in some chunks.
         count = max(self.index.count(), int(frequencies.max(initial=0)), 100)
         rarities: Floats = np.log1p((count - frequencies + 0.5) / (frequencies + 0.5)).astype(np.float32)
         return rarities
@@ -127,7 +127,7 @@ class Searcher:
     def _ask(
         self, question: Question, vector: Vector | None, where: SearchFilter, mode: SearchMode, limit: int
     ) -> tuple[Ranking, Ranking]:
-        """Return the keyword and the dense ranking; one that `mode` or a missing vector excludes is empty."""
+        """Return the keyword and the dense ranking; a ranking is empty if `mode` or a missing vector excludes it."""
         keyword = dense = _NOTHING
         if mode is not SearchMode.DENSE:
             keyword = self.index.keyword(question.terms, where, limit)
@@ -226,7 +226,7 @@ class Searcher:
         ]
 
     def _held(self, candidates: _Candidates, question: Question) -> dict[int, tuple[str, ...]]:
-        """Return, by row, the query's exact names that each candidate found by such a name holds."""
+        """Return, by row, the query's exact names in each candidate that was found by an exact name."""
         rows = np.flatnonzero(candidates.exact)
         if not len(rows):
             return {}
@@ -245,7 +245,7 @@ _DIVERSIFIED = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """Results of the index; `exact` hold an exact name of the query, `dated` were found for a period that it names."""
+    """Results of the index. `exact`: Chunks with an exact name of the query. `dated`: Chunks found for its periods."""
 
     keyword: Ranking
     dense: Ranking
@@ -255,7 +255,7 @@ class _Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidates:
-    """Candidates to rank, one row each; a rank is 0 if that search did not find the candidate."""
+    """Candidates to rank, one row each. Keyword and dense ranks are 0 if that search did not find the candidate."""
 
     ids: Ids
     outlines: Outlines
@@ -280,7 +280,7 @@ def _merged(rankings: Sequence[Ranking]) -> Ranking:
 
 
 def _looked_up(ids: Ids, ranking: Ranking) -> tuple[Floats, Rows]:
-    """Return the scores and the ranks, from 1, of ids in a ranking; 0 for ids that it lacks."""
+    """Return the scores and the ranks, from 1, of ids in a ranking; both are 0 for ids that are not in the ranking."""
     scores, ranks = np.zeros(len(ids), np.float32), np.zeros(len(ids), np.int64)
     _, rows, places = np.intersect1d(ids, ranking.ids, assume_unique=True, return_indices=True)
     scores[rows], ranks[rows] = ranking.scores[places], places + 1
@@ -288,7 +288,7 @@ def _looked_up(ids: Ids, ranking: Ranking) -> tuple[Floats, Rows]:
 
 
 def _links(ids: Ids, chains: Ids) -> tuple[Rows, Rows]:
-    """Return the rows of the previous and the next chunk, -1 for non-candidates; each row of `chains` is a run."""
+    """Return the rows of each chunk's previous and next chunk, or -1. `chains`: Runs of ids in order, one per row."""
     before, behind = np.full(len(ids), -1), np.full(len(ids), -1)
     first, second = chains[:, :-1].ravel(), chains[:, 1:].ravel()
     both = np.isin(first, ids) & np.isin(second, ids)

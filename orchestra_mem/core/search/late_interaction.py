@@ -18,12 +18,12 @@ Floats: TypeAlias = "NDArray[np.float32]"
 Places: TypeAlias = "NDArray[np.int64]"
 
 _LEAST_SIMILARITY = 0.3
-"""Cosine up to which two words count as unrelated; measured with WordLlama, where any value from 0.2 to 0.4 does."""
+"""Cosine up to which two words count as unrelated. Measured with WordLlama: 0.2 to 0.4 are equally good."""
 
 _DIGIT = re.compile(r"\d")
 _SAME = 0.999  # cosine of a word with itself, less rounding errors
 _ONE_THREAD_PRODUCTS = 1 << 18
-"""Up to this many multiplications OpenBLAS uses one thread. Waiting for a second one costs 8 ms on a busy machine."""
+"""Up to this many products OpenBLAS uses one thread. Waiting for a second thread costs 8 ms on a busy machine."""
 
 
 def word_matches(asked: Sequence[str], texts: Tokens, word_counts: Places, embedder: WordEmbedder) -> Floats:
@@ -73,7 +73,7 @@ def _sums(values: Floats, counts: Places) -> Floats:
 
 
 def _products(rows: Floats, columns: Floats) -> Floats:
-    """Multiply each row by each column, both passed as rows, in steps small enough for a single thread."""
+    """Return the dot product of each row with each row of `columns`, in steps small enough for a single thread."""
     step = max(1, _ONE_THREAD_PRODUCTS // columns.size)
     turned = np.ascontiguousarray(columns.T)
     result = np.empty((len(rows), len(columns)), np.float32)

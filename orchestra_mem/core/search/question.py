@@ -1,8 +1,8 @@
-"""Parse a query for more than its words: whether it asks for a time, and which agents and periods it names.
+"""Parse a query beyond its words: detect whether it asks for a time, and find the agents and periods that it names.
 
 A period affects ranking but never excludes anything: an event of May may have been recorded in June. A month or a day
-without a year is the latest that is not in the future. Only English is parsed; queries in other languages depend on
-their terms and vectors alone.
+without a year means the latest one that is not in the future. Only English is parsed; queries in other languages
+depend on their terms and vectors alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rank candidates: fuse their scores, add shares for neighbours and traits, apply priors, diversify.
 
 All functions are arithmetic over arrays with one row per candidate, which `hybrid.py` builds. A score consists of named
-shares and named priors, so that a hit can explain its rank. `benchmarks/retrieval.py` measures what each one gains.
+shares and named priors, so that a hit can explain its rank. `benchmarks/retrieval.py` measures the gain of each.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Rows = NDArray[np.int64]
 class Weights:
     """Weights of the parts of a score; 0 turns a part off.
 
-    `keyword`, `dense` and `late` mix a candidate's own score. The next weights, up to `period`, multiply values from 0
-    to 1: the candidate's own score; how well it and, with less weight, its neighbours cover the query's words
-    (`coverage`; its own score again if no words are compared); the own scores of the previous chunk, of the second
-    before, and of the best in its group; and the traits. A prior multiplies the sum by at most 1 plus its weight;
-    `half_life_days` is the half-life of the recency prior. `diversity` is the penalty for near-duplicate hits, as a
-    share of the best score, 0 to 1.
+    `keyword`, `dense` and `late` combine three scores to a candidate's own score. The weights from `own` to `period`
+    multiply values from 0 to 1. `own`: The own score. `coverage`: How well the candidate and, with less weight, its
+    neighbours cover the query's words (the own score again if no words are compared). `before`, `second_before`,
+    `group`: The own scores of the two previous chunks and of the group's best. Others: The traits. A prior multiplies
+    the sum by at most 1 plus its weight; `half_life_days` is the half-life of the recency prior. `diversity` is the
+    penalty for near-duplicate hits, as a share of the best score, 0 to 1.
 
     The defaults of the shares come from leave-one-conversation-out fits: on a plateau where changing a weight by a
     third costs less than 0.01 of recall (`benchmarks/retrieval.py`). Priors are too small to outweigh any share.
@@ -68,8 +68,8 @@ class Pool:
         before: Row of the previous chunk in the same group, int64, shape (n,); -1 if that is not a candidate.
         behind: Row of the next chunk in the same group, int64, shape (n,); -1 if that is not a candidate.
         groups: Number of the group, int64, shape (n,).
-        traits: By the name of their weight, float32, shape (n,), 0 to 1.
-        priors: By the name of their weight, float32, shape (n,), -1 to 1.
+        traits: Values by the name of their weight, each float32, shape (n,), 0 to 1.
+        priors: Values by the name of their weight, each float32, shape (n,), -1 to 1.
     """
 
     keyword: Floats
@@ -85,7 +85,7 @@ class Pool:
 
 # Weight of a query word found only in a neighbour: the previous chunk, the next, two away, or any in the group.
 _WORD_BEFORE, _WORD_BEHIND, _WORD_TWO_OFF, _WORD_IN_GROUP = 0.7, 0.5, 0.3, 0.2
-# Share of its matches that a statement, unlike a question, withholds from neighbours: it may be the answer itself.
+# Share by which a statement's matches count less for its neighbours: unlike a question, it may be the answer itself.
 _STATEMENT_KEEPS = 0.5
 
 _AFTER_HALF_LIFE_DAYS, _AHEAD_HALF_LIFE_DAYS = 14.0, 3.0
@@ -123,7 +123,7 @@ def priors_of(pool: Pool, weights: Weights) -> dict[str, Floats]:
 
 
 def likelihoods(pool: Pool, shares: Mapping[str, Floats], scores: Floats, count: int) -> Floats:
-    """Return the probability that each candidate answers the query; unlike a score, it compares between queries.
+    """Return the probability that each candidate answers the query; unlike scores, it is comparable across queries.
 
     A logistic regression, fitted on hits for LoCoMo questions in memories of 3 to 700 turns, with and without the
     answer. `count` is the number of chunks: the larger a memory, the more of it matches by chance. Cosines are used
@@ -198,7 +198,7 @@ def diversify(scores: Floats, vectors: Floats, limit: int, duplicate_penalty: fl
 
 
 def _with_surroundings(pool: Pool) -> Floats:
-    """Return the word matches, raised for words that a neighbour matches better, by the weights for neighbours."""
+    """Return the word matches, each raised to the best weighted match of a neighbour if that is higher."""
     best: Floats = np.maximum(pool.matches, _WORD_IN_GROUP * _best_of_group(pool.matches, pool.groups))
     lent = pool.matches * (1 - _STATEMENT_KEEPS * pool.traits.get("statement", np.float32(0)))
     for near, rows in ((_WORD_BEFORE, pool.before), (_WORD_BEHIND, pool.behind)):

@@ -1,7 +1,7 @@
 """Decide whether a question means the same as an earlier one, so that the earlier answer may be returned.
 
 Vectors alone cannot decide this: with a table of word vectors, "who deployed the shop" and "when was the shop deployed"
-have a cosine of 0.93, and "task 12" is as near to "task 13". So the words that change the answer are compared as well.
+have a cosine of 0.93, "task 12" and "task 13" as well. So the words that change the answer are compared as well.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _NAME = re.compile(r"(?<=[\w,;:)] )[^\W\d_][\w'’-]*")
 
 
 def difference(one: str, other: str) -> str:
-    """Return what two questions differ in that may change the answer, such as `numbers`; empty if nothing is found.
+    """Name a difference between two questions that may change the answer, such as `numbers`; empty if none is found.
 
     Strict on purpose: asking the model again costs seconds, the answer to a different question costs trust.
     """
@@ -93,7 +93,7 @@ def difference(one: str, other: str) -> str:
         return "words such as who, not, before"
     first, second = ([stem for stem in content_stems(text) if stem not in _ASIDE] for text in (one, other))
     ours, theirs = set(first) - set(second), set(second) - set(first)
-    # Vectors cannot distinguish left from right, or the build from the nightly build: allow one word in two forms only.
+    # Vectors cannot distinguish left from right, or build from nightly build: only the form of one word may differ.
     are_forms = len(ours) == len(theirs) == 1 and _are_forms(*ours, *theirs)
     if not first or ((ours or theirs) and not are_forms):
         return "words"

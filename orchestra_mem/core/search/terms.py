@@ -42,7 +42,7 @@ _ACCENTED = re.compile("[\u00c0-\u024f\u0300-\u036f\u0370-\u06ff\u1e00-\u1fff]")
 _UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
 _BLANK = re.compile(r"\s")
 _LETTERS_AND_DIGITS = bytes(code if chr(code).isalnum() and code < 128 else ord(" ") for code in range(256))
-# Stop words, and their remains when words are split at apostrophes.
+# Stop words, and the first parts of stop words that are split at apostrophes.
 _UNCOMPARED = STOP_WORDS | frozenset(
     "ain aren couldn didn doesn hadn hasn haven isn mustn needn shan shouldn wasn weren won wouldn".split()
 )
@@ -85,7 +85,7 @@ def index_text(chunk: Chunk) -> IndexedText:
 
 
 def chunk_names(chunk: Chunk) -> tuple[str, ...]:
-    """Return the exact names in a chunk's title and text, after its operation's number as in `#12`."""
+    """Return the exact names of a chunk: its operation's number, as `#12`, then the names in its title and text."""
     names = exact_names(f"{chunk.title}\n{chunk.text}")
     return tuple(dict.fromkeys((f"#{chunk.operation}", *names))) if chunk.operation else names
 
@@ -161,12 +161,12 @@ def _terms(text: str, *, singles: bool) -> list[str]:
 
 
 def _clean(text: str) -> str:
-    """Replace characters that cannot be stored or seen, control characters and lone surrogates, by spaces."""
+    """Replace characters that cannot be stored or seen (control characters, lone surrogates) by spaces."""
     return _UNREADABLE.sub(" ", text) if _UNREADABLE.search(text) else text
 
 
 def _piece_terms(piece: str, singles: bool) -> tuple[tuple[str, bool], ...]:
-    """Return the terms of a text without white space, each with whether it is a stop word; short pieces are cached."""
+    """Return the terms of a text without white space, each with a flag for stop words; short pieces are cached."""
     return _short_piece_terms(piece, singles) if len(piece) <= _MAX_CACHED_CHARS else tuple(_analyse(piece, singles))
 
 

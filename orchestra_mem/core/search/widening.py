@@ -16,11 +16,11 @@ _MOST = 10_000
 def search_until(
     ask: Callable[[int], Sequence[Hit]], keep: Callable[[Sequence[Hit]], Iterable[Kept]], limit: int
 ) -> list[Kept]:
-    """Return up to `limit` results: request ever more hits until they suffice, none are left, or it was for 10,000.
+    """Return up to `limit` results, requesting more hits until enough pass, none are left, or 10,000 were requested.
 
     Args:
         ask: Returns at most the given number of hits, best first.
-        keep: Returns the results for the hits that pass, in their order.
+        keep: Returns the results for the hits that pass the test, in the order of the hits.
         limit: Maximum number of results.
     """
     size = 2 * limit

@@ -1,8 +1,8 @@
-"""Decide which operations become a summary, and when summaries of one level become one summary of the next.
+"""Decide which operations become a summary, and when summaries of one level become one summary of the next level.
 
 Operations older than the verbatim window are cut into segments, and each segment becomes a level-1 summary. Levels grow
-as in a log-structured merge tree: when a level exceeds its share, its oldest summaries become one of the next level. So
-a document grows with the logarithm of the work. Pure functions without I/O; `drafts.py` writes the text.
+as in a log-structured merge tree: when a level exceeds its share, its oldest summaries are merged into one of the next.
+A document grows with the logarithm of the work. Pure functions without I/O; `drafts.py` writes the text.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def due(
 ) -> int:
     """Return how many of the oldest entries (id, tokens, time) to compact now.
 
-    Entries older than `window`, counted back from the newest time, are due. If the document is over its threshold, so
-    are as many younger entries as bring it down to its target. The newest `floor` tokens always stay verbatim. Less
-    than a segment waits, unless the document is over its threshold.
+    Entries are due if they are older than `window`, counted back from the newest time. If the document exceeds its
+    threshold, younger entries are due too, until it is down to its target. The newest `floor` tokens always stay
+    verbatim. If the due entries are less than a segment, they wait, unless the document exceeds its threshold.
     """
     if not entries:
         return 0
@@ -83,7 +83,7 @@ def due(
 def cut_segments(sources: Sequence[Source], segment_tokens: int) -> list[tuple[Source, ...]]:
     """Cut operations into segments of about `segment_tokens`, at natural borders: a new task, request or type, a pause.
 
-    A task is cut only if it alone is over twice the size.
+    A task is cut only if it alone exceeds twice this size.
     """
     pieces = _pieces(sources, segment_tokens)
     segments: list[tuple[Source, ...]] = []

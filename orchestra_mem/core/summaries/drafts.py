@@ -16,9 +16,9 @@ from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import EXTRACTIVE, MustKeep, MustKeepStatus, Summary
 
 _SAMPLE_CHARS = 400
-# Share of a summary's size reserved for its body, however many must-keeps there are: where many facts are found, some
-# are missed, and only the body can mention them. With 0.5, summaries of recorded conversations take 0.247 of the
-# tokens, with 0.65 0.262. With either, five compactions lose none of 215 facts of dialogues.
+# Share of a summary's size reserved for its body, however many must-keeps there are: where many facts are found, others
+# are missed, and only the body can mention those. Summaries of recorded conversations take 0.247 of the tokens with
+# 0.5, and 0.262 with 0.65. With either share, five compactions lose none of 215 facts of dialogues.
 _LEAST_BODY = 0.5
 
 
@@ -110,7 +110,7 @@ class Material:
 
     @classmethod
     def of_operations(cls, sources: Sequence[Source], facts: Sequence[MustKeep], *, numbered: bool = True) -> Material:
-        """Return the material of operations. `numbered`: Whether their facts have ids, as those in the ledger."""
+        """Return the material of operations. `numbered`: Whether the facts have ids, as in the ledger."""
         standing = tuple(fact for fact in facts if fact.status is not MustKeepStatus.REMOVED)
         passages = _passages_of(sources, facts)
         text = "\n".join(source.text for source in sources)
@@ -139,7 +139,7 @@ class Material:
 
     @classmethod
     def of_passages(cls, passages: Sequence[Passage], tokens: int, facts: Sequence[MustKeep] = ()) -> Material:
-        """Return the material of a text in passages, whose `when` is the heading above them."""
+        """Return the material of a text in passages; the `when` of a passage is the heading above it."""
         text = "\n".join(passage.text for passage in passages)
         return cls(
             passages=tuple(passages),
@@ -203,7 +203,7 @@ def chars_for(tokens: int, text: str, counter: TokenCounter) -> int:
 
 
 def checked(material: Material, body: str, counter: TokenCounter) -> Draft:
-    """Add the must-keeps to a body. If the check fails, drop its faulty lines, then if need be the entire body."""
+    """Add the must-keeps to a body. If the check fails, drop faulty lines, then if necessary the entire body."""
     draft = _with_kept(material, body, counter)
     if draft.invented:
         kept = [line for line in body.splitlines(keepends=True) if not any(name in line for name in draft.invented)]
@@ -259,9 +259,9 @@ def _headings_of(passages: Sequence[Passage]) -> str:
 
 
 def _without_kept(text: str, facts: Sequence[MustKeep], operation: int) -> str:
-    """Remove must-keeps from an operation's text: nothing is stated twice, no superseded fact without its mark.
+    """Remove must-keeps from an operation's text, so that no fact is stated twice or without its superseded mark.
 
-    Facts that a person removed are dropped from every operation, and reworded facts in their old wording, too.
+    Facts that a person removed are dropped from every operation; reworded facts are dropped in both wordings.
     """
     for fact in facts:
         if fact.operation == operation or fact.status is MustKeepStatus.REMOVED:

@@ -26,7 +26,7 @@ _Row = tuple[str, str, int, str]  # time, speaker, key and text
 _REPEAT = 0.1  # factor on the weight of a covered word, which breaks ties between sentences
 _RARITY = 0.15
 _NEAR_CHARS, _FAR_CHARS = 3, 16  # cost of a sentence besides its text: in an existing bullet, in a new one
-_CROWDING = 0.04  # each selected sentence of a passage lowers the gain of its others: all passages are to contribute
+_CROWDING = 0.04  # each selected sentence lowers the gain of its passage's others, so that all passages contribute
 _MIN_NICKNAME_CHARS = 3
 _STOPS = tuple(".!?\u2026:;,\u3002\uff01\uff1f\"')\u201d\u2019`")
 _WORTHLESS = 0.03  # least share of the best gain: sentences below it, such as code among prose, are dropped
@@ -79,7 +79,7 @@ def render(extracts: Iterable[Passage]) -> str:
 
 
 def without_misquotes(extracts: Iterable[Passage], source: str) -> list[Passage]:
-    """Return the extracts that quote only what their source quotes.
+    """Return the extracts whose quotations are all quotations in the source too.
 
     An extract that begins or ends inside quotation marks can turn the quotation inside out. If the source consists of
     extracts itself, the result may be a quotation of something that nobody said in one piece.
@@ -184,7 +184,7 @@ class _Choice:
         return tuple(replace(self.passages[unit.passage], text=unit.text) for unit in chosen)
 
     def _choose(self, allowed: int) -> None:
-        """Pick sentences until their estimated size reaches `allowed`; those that do not fit stay in the heap."""
+        """Pick sentences until their estimated size reaches `allowed`; sentences that do not fit stay in the heap."""
         missed: list[tuple[float, int]] = []
         while len(missed) < _PATIENCE and (entry := self._next()) is not None:
             gain, index = entry
@@ -203,9 +203,9 @@ class _Choice:
             heappush(self.heap, entry)
 
     def _next(self) -> tuple[float, int] | None:
-        """Pop the unit with the highest gain and return both; gains in the heap may be out of date.
+        """Pop the unit with the highest gain; return gain and index of the unit. Gains in the heap may be out of date.
 
-        A gain only falls, unless `_pick` pushes it again: an updated gain that is still on top is the highest.
+        Gains only fall, unless `_pick` pushes a unit again. So an updated gain that is still on top is the highest.
         """
         heap, now = self.heap, len(self.picks)
         while heap:
@@ -223,11 +223,11 @@ class _Choice:
 
     def _pick(self, index: int) -> None:
         unit = self.units[index]
-        unit.quality = 0.0  # it is not picked again
+        unit.quality = 0.0  # prevents a second pick
         self.picks.append(index)
         self.crowding[unit.passage] += _CROWDING
         self._cover(unit.stems)
-        for beside in (index - 1, index + 1):  # they cost less now, as they join its bullet
+        for beside in (index - 1, index + 1):  # neighbours cost less now: they join the same bullet
             if 0 <= beside < len(self.units):
                 neighbour = self.units[beside]
                 if neighbour.line == unit.line and neighbour.quality:

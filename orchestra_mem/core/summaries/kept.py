@@ -1,4 +1,4 @@
-"""Format and read the must-keeps below a summary: a line each with number and state, on higher levels only numbers."""
+"""Format and read the must-keeps below a summary: a line each with number and state, or numbers on higher levels."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def kept_numbers(text: str) -> list[int]:
 def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
     """Update the states in the must-keep lines of a text; wordings that people changed in the text stay.
 
-    Lines of facts that a person removed are dropped; facts that a person wrote or reworded get the present wording.
+    Lines of facts that a person removed are dropped; facts that a person wrote or reworded get their current wording.
     """
 
     def line(match: re.Match[str]) -> str:

@@ -35,9 +35,9 @@ _SECTION = re.compile(r"(?m)^(?=(?!- ).*:$)")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d:")
 _MAX_NAMED = 3
-# Up to this many lines may be one wrapped sentence, even if they begin with no word, but with paths or numbers.
+# Up to this many lines may be one wrapped sentence, even if they begin with paths or numbers instead of words.
 _MOST_WRAPPED = 2
-# Two sentences. No longer line was requested, so only its beginning is checked.
+# Two sentences. The prompt requests no longer line; of a longer one, only the beginning is checked.
 _MOST_CHARS = 2 * MAX_SENTENCE_CHARS
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
 _ENDS = (".", "!", "?", ":", ";", "…")
@@ -47,7 +47,7 @@ _LEADS = frozenset("i we so and but then now also well ok okay".split())
 _LABELS = frozenset("output stdout result text message".split())
 _ARTICLES = frozenset(("a", "an", "the"))
 _OPENING, _CLOSING, _PAUSES = "([{\"'“‘«`*_<", ")]}\"'”’»`*_>", ",;:.!?…"
-_Words = tuple[tuple[str, bool], ...]  # each with whether a pause follows it
+_Words = tuple[tuple[str, bool], ...]  # each word, and whether a pause follows it
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|your|the|any)\b"
     r"[^.\n]{0,40}\b(?:instructions?|rules?|prompts?|directions?|guidelines?)\b",
@@ -81,7 +81,7 @@ class Chunk:
 
 
 def chunks_of(material: Material, most_chars: int, *, heard: str) -> list[Chunk]:
-    """Divide a material into chunks of up to `most_chars`; those whose words `heard` covers least come first."""
+    """Divide a material into chunks of up to `most_chars`. Chunks with fewer of the words in `heard` come first."""
     chunks: list[Chunk] = []
     gathered: list[Passage] = []
     for passage in material.passages:
@@ -187,13 +187,13 @@ def _words(text: str) -> _Words:
 
 
 def _joined(before: _Words, after: _Words) -> _Words:
-    """Return the words of two consecutive sentences as those of one."""
+    """Return the words of two consecutive sentences as if they were one sentence."""
     *first, (last, _), _ = before if len(before) > 1 else (("", False), *before)
     return (*first, (last, True), *after)
 
 
 def _sentences(text: str) -> list[str]:
-    """Split a text into sentences, rejoining over-long ones and those that may continue from the previous line."""
+    """Split a text into sentences; rejoin pieces of over-long sentences, and lines that may continue the line above."""
     found: list[str] = []
     behind = 0
     for sentence in split_sentences(text):
@@ -241,7 +241,7 @@ def _named(names: Sequence[str]) -> str:
 def improved(
     material: Material, base: Draft, lines: Sequence[Passage], *, target_tokens: int, counter: TokenCounter
 ) -> Draft | None:
-    """Return the extract with as many lines added as have new content and fit; None if none does.
+    """Add the lines that have new content and fit to the extract; return None if there are no such lines.
 
     Args:
         material: Source of the summary.

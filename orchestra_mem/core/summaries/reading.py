@@ -1,4 +1,4 @@
-"""Read a text for the extractive summariser: split it into sentences, and weigh these and their words.
+"""Read a text for the extractive summariser: split it into sentences, and weigh sentences and words.
 
 The constants were set on two recorded conversations and checked on three others. Varied one at a time from about half
 to double, none changed the share of answers kept (`benchmarks/_locomo.py`) by more than two points.
@@ -21,7 +21,7 @@ _LIGHT_WORD = 0.25
 _ADVERB = 0.4
 _NAME = 1.6
 _NUMBER = 1.2
-_IDENTIFIER = 1.2  # for the complete identifier; its parts share it
+_IDENTIFIER = 1.2  # for the complete identifier; divided among its parts
 _DATA_WORD = 0.05  # hashes, keys, encoded data: the rarest of all words, but meaningless
 _UNPRONOUNCEABLE = 0.1
 _MIN_ENCODED_CHARS = 10
@@ -88,7 +88,7 @@ class Sentence(NamedTuple):
 
 
 def read(text: str, known: set[str]) -> Iterator[Sentence]:
-    """Yield the candidate sentences of a text that are not in `known`, and add them to it, so that none comes twice."""
+    """Yield the candidate sentences of a text that are not in `known`, and add them to `known`, against repetition."""
     sentences = split_sentences(text)
     count = len(sentences)
     cut_ones = _cut_inside_words(text, sentences)
@@ -115,8 +115,8 @@ def read(text: str, known: set[str]) -> Iterator[Sentence]:
 def _sentence_weight(sentence: str, words: int, *, fenced: bool, depth: int) -> float:
     """Weigh a sentence by its form and position, 0 and up.
 
-    `words`: Its number of words. `fenced`: Whether it is in a fenced block, code or tool output. `depth`: Number of
-    sentences between it and the nearer end of its passage, whose beginning and end say more than the middle.
+    `words`: Number of words. `fenced`: Whether it is in a fenced block (code or tool output). `depth`: Number of
+    sentences between it and the nearer end of the passage: beginnings and ends say more than the middle.
     """
     symbols = _count_symbols(sentence) / len(sentence)
     if len(sentence) > max(_LONGEST_WORD_CHARS, words * _MAX_MEAN_WORD_CHARS) and sentence.isascii():
@@ -137,7 +137,7 @@ def _count_symbols(sentence: str) -> int:
 
 
 def _cut_inside_words(text: str, sentences: Sequence[str]) -> set[int]:
-    """Return the indexes of sentences cut inside a word, as over-long ones are: such a fragment says nothing."""
+    """Return the indexes of fragments cut inside a word, as happens in over-long sentences: fragments say nothing."""
     found: set[int] = set()
     if len(text) <= MAX_SENTENCE_CHARS or MAX_SENTENCE_CHARS not in map(len, sentences):
         return found
@@ -201,7 +201,7 @@ def _word_weight(word: str, opening: bool) -> float:
 
 
 def _is_encoded(token: str) -> bool:
-    """Check whether a token is encoded data such as base64, not a name: its characters change kind every few places."""
+    """Check whether a token is encoded data such as base64, not a name: lower case, capitals and digits alternate."""
     if len(token) < _MIN_ENCODED_CHARS:
         return False
     kinds = token.encode().translate(_KINDS)

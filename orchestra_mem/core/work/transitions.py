@@ -39,7 +39,7 @@ TRANSITIONS: Mapping[WorkStatus, Mapping[WorkStatus, str]] = {
     _DONE: {_IN_PROGRESS: "reopened", _PENDING: "put back"},
     _CANCELLED: {_PENDING: "reopened"},
 }
-"""By status the statuses that may follow it, each with the verb that messages use for the transition."""
+"""The statuses that may follow each status, each with the verb that messages use for the transition."""
 
 _STARTED = frozenset({_IN_PROGRESS, _FAILED, _DONE})
 _FINISHED = frozenset({_DONE, _CANCELLED})
@@ -49,7 +49,7 @@ def check_transition(item: WorkItem, status: WorkStatus) -> None:
     """Check that `TRANSITIONS` allows an item to change to a status.
 
     Raises:
-        InvalidChangeError: It does not; the message lists what is allowed.
+        InvalidChangeError: The transition is not allowed; the message lists the allowed ones.
     """
     allowed = TRANSITIONS[item.status]
     if status not in allowed:
@@ -59,23 +59,23 @@ def check_transition(item: WorkItem, status: WorkStatus) -> None:
 
 
 def with_status(item: WorkItem, status: WorkStatus, now: datetime) -> WorkItem:
-    """Return the item with another status: `started` is set once and kept, `finished` only while it is closed."""
+    """Return the item with another status: `started` is set once and kept, `finished` is None for open items."""
     started = item.started or (now if status in _STARTED else None)
     return replace(item, status=status, started=started, finished=now if status in _FINISHED else None)
 
 
 Waiting = Callable[[Sequence[int]], Iterable[tuple[int, int]]]
-"""Callback that returns pairs of ids (waiting item, item that it waits for) for all items that wait for given ids."""
+"""Callback: takes item ids, returns pairs of ids (waiting item, awaited item) for all items that wait for them."""
 
 
 def circle(waits: int, goals: Collection[int], waiting: Waiting) -> tuple[int, ...]:
     """Find the shortest cycle that arises if `waits` also waits for `goals`.
 
-    Searches breadth-first from `waits` to the items that wait for it: those are few, while an item may itself wait for
-    a whole tree.
+    Searches breadth-first from `waits` along the waiting items, as few items wait for `waits`, while `waits` itself may
+    wait for a whole tree.
 
     Returns:
-        The ids along the cycle, each waiting for the next: `waits`, a goal, …, `waits` again. Empty if there is none.
+        The ids along the cycle, each waiting for the next: `waits`, a goal, …, `waits` again. Empty if no cycle arises.
     """
     if waits in goals:
         return waits, waits
@@ -119,7 +119,7 @@ def _if_any(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
 _TEXTS = (lambda value: value or None, lambda text: text or "")
 _TIMES = (_if_any(datetime.isoformat), _if_any(datetime.fromisoformat))
 _LISTS = (_list_text, _list)
-# By field a function that converts its value to text, and one that converts the text back.
+# By field name: a function that converts the field's value to text, and a function that converts the text back.
 _FIELDS: Mapping[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] = {
     "title": _TEXTS,
     "description": _TEXTS,
@@ -141,7 +141,7 @@ def field_text(item: WorkItem, field: str) -> str | None:
 
 
 def with_field(item: WorkItem, field: str, text: str | None) -> WorkItem:
-    """Return the item with a field set to a value that an event stores as text."""
+    """Return the item with a field set from the text that an event stores."""
     return replace(item, **{field: _FIELDS[field][1](text)})
 
 
@@ -178,10 +178,10 @@ def net_changes(events: Iterable[WorkEvent]) -> list[NetChange]:
 
 
 def taken_back(item: WorkItem, changes: Sequence[NetChange], now: datetime) -> WorkItem:
-    """Return the item with an operation's changes undone; cancelled if the operation created it.
+    """Undo an operation's changes of an item; cancel the item if the operation created it.
 
     Raises:
-        InvalidChangeError: One of its fields has been changed again since.
+        InvalidChangeError: A field has been changed again since, or the item can no longer be cancelled.
     """
     if any(change.field == CREATED for change in changes):
         if item.status is WorkStatus.CANCELLED:
@@ -204,9 +204,9 @@ _HIDDEN_FIELDS = frozenset({"rank", "started", "finished"})
 
 
 def describe_changes(events: Iterable[WorkEvent], item: Callable[[int], WorkItem]) -> str:
-    """Describe what events (oldest first) changed, then their notes; after the first 30, only count the rest.
+    """Describe the net changes of events (given oldest first), then their notes; only count those beyond the first 30.
 
-    `item` returns an item's present state by its id.
+    `item` is a callback that returns an item's present state by its id.
     """
     events = list(events)
     notes = [event for event in events if event.field == NOTE]

@@ -47,7 +47,7 @@ def folded(text: str) -> str:
 
 
 def search_text(title: str, description: str) -> str:
-    """Return an item's text as the store searches it, folded."""
+    """Return an item's folded title and description, as the store searches them."""
     return folded(f"{title}\n{description}")
 
 
@@ -63,7 +63,7 @@ def either(words: Iterable[str], last: str = "or") -> str:
 
 
 def listed(items: Sequence[WorkItem]) -> str:
-    """List items by name and status; after the first `NAMED_AT_MOST`, only `others`."""
+    """Join the names and statuses of items; those beyond the first `NAMED_AT_MOST` become `others`."""
     names = [f"{item.name} ({item.status})" for item in items[:NAMED_AT_MOST]]
     return either([*names, "others"] if len(items) > len(names) else names, "and")
 

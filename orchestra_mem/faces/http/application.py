@@ -54,7 +54,7 @@ class McpEndpoint:
         self._servers: dict[str, MemoryServer] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; with 501 if the MCP library is not installed."""
+        """Answer a request; the status is 501 if the MCP library is not installed."""
         scope["route"] = self  # for the request log
         try:
             server = await run_sync(self._server, scope["caller"])
@@ -81,7 +81,7 @@ _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
 class _Application(FastAPI):
-    """FastAPI whose response schemas are built when the OpenAPI description is requested, as that takes a while."""
+    """FastAPI that builds the response schemas, which is slow, only when the OpenAPI description is requested."""
 
     def openapi(self) -> dict[str, Any]:
         told = super().openapi()
@@ -120,7 +120,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ENDING_S = 5  # time for running requests to finish before they are cancelled
 _CUTTING_S = 20  # time for cancelled chats to record their partial answers
-_PAGE_FIRST_S = 1  # a user opens the printed address at once: the warm-up must not slow that page down
+_PAGE_FIRST_S = 1  # delay of the warm-up, which must not slow down the first page, often opened at once
 _MOST_HEADER_BYTES = 262_144  # including the URL, which may hold a long question
 _Tell: TypeAlias = "Callable[[], None]"
 
@@ -228,6 +228,6 @@ class _Server(uvicorn.Server):
                 signal.signal(each, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin the shutdown. A second signal does not hasten it: it takes seconds, and the memory must be closed."""
+        """Begin the shutdown. A second signal does not force an exit, because the memory must still be closed."""
         self.ended_by = self.ended_by or sig
         self.should_exit = True

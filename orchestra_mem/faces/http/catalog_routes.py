@@ -63,7 +63,7 @@ class CatalogQuery(Paged):
 
 
 class RelevantQuery(Given):
-    """Query parameters of the items relevant to a message."""
+    """Query parameters for selecting items that are relevant to a message."""
 
     message: Annotated[Question, Query(description="What the agent is to be told.")]
     ci: Annotated[Name | None, Query(description="Which agent; with an agent's token itself.")] = None
@@ -88,7 +88,7 @@ def show_item(caller: CallerDep, memory_id: str) -> JsonResponse:
 
 @catalog_router.post("/catalog", status_code=201, responses=shown(MemoryItem, 201, "The item as it was stored."))
 def store_item(caller: CallerDep, item: ItemDraft) -> JsonResponse:
-    """Store an item, or strengthen the one with the same content; missing fields are derived from the content."""
+    """Store an item, or strengthen the item with the same content; missing fields are derived from the content."""
     author = Author.PERSON if caller.is_owner else Author.MACHINE
     stored = caller.memory.catalog.store(item.model_dump(exclude_unset=True), agent=caller.agent, author=author)
     caller.memory.write_catalog()
@@ -114,7 +114,7 @@ def relevant(caller: CallerDep, query: Annotated[RelevantQuery, Query()]) -> Jso
 
 @catalog_router.post("/cleanup", responses=shown(_CLEANUP))
 def clean_up(memory: OwnerMemory) -> JsonResponse:
-    """Hide expired items and those beyond the limit, delete old audit entries, and return statistics."""
+    """Hide expired items and items beyond the limit, delete old audit entries, and return statistics."""
     done = memory.catalog.clean_up()
     memory.write_catalog()
     figures = {"expired": done.expired, "displaced": done.displaced, "audit_entries": done.audit_entries}
@@ -207,7 +207,7 @@ def list_observations(caller: CallerDep, query: Annotated[ObservationQuery, Quer
     "/observations", status_code=201, responses=shown(Shape("NewId", id=int), 201, "It is kept for good.")
 )
 def add_observation(caller: CallerDep, observation: ObservationBody) -> JsonResponse:
-    """Record a worker's observation. Once this is answered, the observation survives any crash."""
+    """Record a worker's observation. Once the response is sent, the observation survives any crash."""
     worker = caller.acting(observation.worker)
     if worker is None:
         raise InvalidItemError(["body.worker: name the worker"])

@@ -1,9 +1,9 @@
 """The memory's part in a chat: add relevant memories to the prompt, and record the messages.
 
 A client sends the complete conversation with every request, without the additions to earlier messages. Each addition is
-therefore put before the same message again, so that a prompt begins with the bytes of the previous one, and a model
-server's prompt cache can reuse it. Nothing is added twice in a conversation. A message is identified by a digest of the
-conversation up to it.
+therefore put before the same message again, so that a prompt begins with the bytes of the previous prompt, which a
+model server's prompt cache can reuse. No memory is added twice to a conversation. A message is identified by a digest
+of the conversation up to that message.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Talk:
 
     @classmethod
     def of(cls, messages: Sequence[ChatMessage], *, agent: str | None) -> Talk:
-        """Build from a client's messages. System messages are no part of the keys, so they may change between requests.
+        """Build from a client's messages. The keys ignore system messages, which may change between requests.
 
         The agent is part of the keys, so that an agent never receives an addition made for another agent.
         """
@@ -86,7 +86,7 @@ class Talk:
         return tuple(place for place in range(last + 1, len(roles)) if roles[place] not in ("system", "developer"))
 
     def says(self, additions: Iterable[str]) -> Callable[[str], bool]:
-        """Return a check whether the messages or `additions` contain a text, ignoring case and punctuation."""
+        """Return a function that checks whether messages or `additions` have a text, ignoring case and punctuation."""
         said = plain_words("\n".join([*map(text_of, self.messages), *additions])[-_LOOKED_THROUGH:])
         return lambda text: plain_words(text) in said
 
@@ -124,14 +124,14 @@ class Additions:
                 if message.get("role") == "user" and talk.keys[place] in self._of
             }
         if talk.is_new:
-            found.pop(talk.asked, None)  # a later conversation may begin with the same message
+            found.pop(talk.asked, None)  # an earlier conversation may have begun with the same messages
         return found
 
     def keep(self, talk: Talk, additions: Mapping[int, Addition], room_tokens: int) -> dict[int, Addition]:
         """Store the additions of a conversation, and return those that fit `room_tokens`.
 
-        If they do not fit, the oldest lose their text permanently, until the rest fills at most half of it: so the
-        prompt's prefix changes seldom. Their sources are kept, so that they are not added again.
+        If the additions do not fit, the oldest lose their text permanently, until the rest fills at most half of the
+        room, so that the prompt's prefix changes seldom. Sources are kept, so that no memory is added again.
         """
         kept, total = dict(additions), sum(each.tokens for each in additions.values())
         if total > room_tokens:
@@ -166,10 +166,10 @@ def _before(added: str, content: Json) -> Json:
 _MOST_HITS = 12
 _END = b"[DONE]"
 _ANSWER_TOKENS = 1_024
-_MARKS_TOKENS = 8  # upper limit for what a chat template adds to a message
+_MARKS_TOKENS = 8  # upper limit of the tokens that a chat template adds to a message
 # An image takes 256 tokens with Gemma 3, 576 with LLaVA 1.5, 765 with GPT-4o, 1,369 with Qwen2.5-VL at 1036 x 1036.
 _PICTURE_TOKENS = 1_024
-# A message that a client repeats within the same interval of this length is recorded once: it is taken for a retry.
+# A message repeated within one interval of this length counts as a retry by the client, and is not recorded again.
 _SAME_SAYING_S = 600
 
 
@@ -184,7 +184,7 @@ class Collected:
 
     @classmethod
     def of_body(cls, raw: bytes) -> Collected:
-        """Parse a complete response body; an invalid one gives an empty answer."""
+        """Parse a complete response body; an invalid body gives an empty answer."""
         collected = cls()
         collected._take(raw, "message")
         return collected
@@ -195,7 +195,7 @@ class Collected:
         return [dict(tool) for tool in self.tools.values()] or None
 
     async def events(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield a stream of server-sent events unchanged, cut at line ends, after collecting their contents."""
+        """Yield server-sent events unchanged, in complete lines. Collect contents before yielding them."""
         rest = b""
         async for chunk in chunks:
             whole, end, rest = (rest + chunk).rpartition(b"\n")
@@ -228,7 +228,7 @@ class Collected:
 
 
 def answer_tokens(body: Mapping[str, Json]) -> int:
-    """Return the token limit of the answer to a request, `_ANSWER_TOKENS` if it sets none."""
+    """Return the token limit that a request sets for its answer, by default `_ANSWER_TOKENS`."""
     asked = body.get("max_completion_tokens") or body.get("max_tokens")
     return asked if isinstance(asked, int) and asked > 0 else _ANSWER_TOKENS
 
@@ -237,8 +237,8 @@ def answer_tokens(body: Mapping[str, Json]) -> int:
 class Prompt:
     """The prompt for the model: a client's messages with additions.
 
-    `tokens`: Size of all additions. `sources`: Sources of the addition to the last user message. `problem`: Why no
-    memories could be added, or the question not be recorded; "" if neither failed.
+    `tokens`: Size of all additions. `sources`: Sources of the addition to the last user message. `problem`: The error
+    of adding memories or of recording the question; "" if both succeeded.
     """
 
     messages: list[ChatMessage]
@@ -263,7 +263,7 @@ class ChatDesk:
         Args:
             body: The request body.
             caller: The caller that the client authenticated as.
-            problem: Why the memory is not to be searched, if that is already known; only earlier additions are used.
+            problem: If set, the memory is not searched for this reason, and only earlier additions are used.
         """
         talk = Talk.of(body["messages"], agent=caller.acting(None))
         additions = self._additions.of(talk)
@@ -284,7 +284,7 @@ class ChatDesk:
         )  # fmt: skip
 
     def _relevant(self, talk: Talk, before: Mapping[int, Addition], view: Any) -> Addition:
-        """Select memories for the last user message; without earlier additions, also the state of the project."""
+        """Select memories for the last user message. A conversation's first addition also has the project's state."""
         count = self._memory.counter.count
         given = {source for each in before.values() for source in each.sources}
         texts, sources, left = [], [], self._settings.chat_turn_tokens
@@ -305,12 +305,12 @@ class ChatDesk:
         return Addition(text, count(text), tuple(dict.fromkeys(sources)))
 
     def _room(self, talk: Talk, body: Mapping[str, Any]) -> int:
-        """Return the tokens of the model's window that the messages, the tools and the answer leave for additions."""
+        """Return how many tokens of the model's window remain for additions after messages, tools and answer."""
         if self._memory.model is None:
             return self._settings.chat_first_tokens + self._settings.chat_turn_tokens
         try:
             window = self._memory.model.context_tokens
-        except ModelError:  # the request for an answer reports it; earlier additions stay as they are
+        except ModelError:  # reported when the answer is requested; earlier additions stay as they are
             return sys.maxsize
         count = self._memory.counter.count
         said = sum(count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)

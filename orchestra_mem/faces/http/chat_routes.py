@@ -188,7 +188,7 @@ class ChatEndpoint:
         return replace(prompt, problem=problem) if problem else prompt
 
     async def _by_server(self, body: dict[str, Json], record: _Record, headers: dict[str, str]) -> Response:
-        """Forward a request to the model's server, and its response body unchanged; event streams as they arrive."""
+        """Forward a request to the model's server, and return its response unchanged; event streams as they arrive."""
         assert self._relay is not None
         async with AsyncExitStack() as stack:
             stack.enter_context(self._memory.foreground())
@@ -201,7 +201,7 @@ class ChatEndpoint:
             return Response(raw, response.status, headers, response.content_type)
 
     async def _record(self, prompt: Prompt, asking: asyncio.Task[Prompt], answer: Collected) -> dict[str, str]:
-        """Record an answer after its question. Return the header `X-Memory-Problem` as a dict, empty if it worked."""
+        """Record an answer once its question is recorded. Return an `X-Memory-Problem` header; {} without problems."""
 
         async def record() -> str:
             await asyncio.wait({asking})
@@ -257,7 +257,7 @@ class _Stream(StreamingResponse):
                 await self._keep()
 
     async def _events(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the events. `[DONE]` is held back until the answer is recorded, or recording takes too long."""
+        """Yield the events. `[DONE]` is delayed until the answer is recorded, or until recording takes too long."""
         try:
             async for events in self._collected.events(chunks):
                 if self._collected.ended:
@@ -275,7 +275,7 @@ class _Stream(StreamingResponse):
 
 
 def _recorded(what: str, record: Callable[..., None], *given: object) -> str:
-    """Call `record`, log an error of the memory, and return its message; "" if there was none."""
+    """Call `record` and return "". If the memory raises an error, log it and return its message."""
     try:
         record(*given)
     except OrchestraMemError as error:
@@ -312,7 +312,7 @@ def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
     """Convert a request for a model in this process: return its messages and the options for `generate`.
 
     Raises:
-        BadRequestError: The request has tools, or content other than text, which such a model does not support.
+        BadRequestError: The request has tools, non-text content or an unknown role, which are not supported.
     """
     asked: Any = body
     if asked.get("tools"):

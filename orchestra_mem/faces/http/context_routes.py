@@ -81,13 +81,13 @@ class RecommendQuery(TaskQuery):
 
 @context_router.get("/status", responses=shown(_STATUS))
 def status(memory: OwnerMemory, request: Request) -> JsonResponse:
-    """Report how full the window is, what the tiers hold, where the documents are, and what is wrong."""
+    """Report the usage of the window, the contents of the tiers, the paths of the documents, and all problems."""
     return JsonResponse(status_record(memory, request.app.state.project))
 
 
 @context_router.get("/window", responses=shown(_WINDOW))
 def window(memory: OwnerMemory) -> JsonResponse:
-    """Report how full the model's context window is, and the shares at which a threshold is reached."""
+    """Report the usage of the model's context window, and the thresholds as shares of the window."""
     tracker = memory.context_tracker
     thresholds = {name: getattr(tracker, f"{name}_threshold") for name in ("warning", "refresh", "critical")}
     return JsonResponse({**tracker.get_stats(), "thresholds": thresholds})
@@ -95,13 +95,13 @@ def window(memory: OwnerMemory) -> JsonResponse:
 
 @context_router.get("/window/history", responses=shown_page(UsagePoint))
 def window_history(memory: OwnerMemory, query: Annotated[Paged, Query()]) -> JsonResponse:
-    """List how the newest operations and refreshes of all processes changed the window's usage, newest first."""
+    """List the latest changes of the window's usage by operations and refreshes of all processes, newest first."""
     return query.answer_of(memory.window_history()[::-1])
 
 
 @context_router.get("/tiers", responses=shown(Shape("Tiers", **_TIERS)))
 def tiers(memory: OwnerMemory) -> JsonResponse:
-    """Report what each tier holds."""
+    """Report statistics of each tier, of the catalog and of the search index."""
     stats = memory.get_stats()
     return JsonResponse({name: stats[name] for name in _TIERS})
 
@@ -195,7 +195,7 @@ def list_operations(caller: CallerDep, query: Annotated[OperationQuery, Query()]
     "/operations", status_code=201, responses=shown(Operation, 201, "The operation as it was recorded.")
 )
 def record_operation(caller: CallerDep, operation: NewOperation) -> JsonResponse:
-    """Record an operation. Once this is answered, the operation survives any crash."""
+    """Record an operation. Once the response is sent, the operation survives any crash."""
     agent = caller.acting(operation.agent)
     recorded = caller.view.record_operation(
         operation.type, operation.data, operation.tokens, agent=agent, critical=operation.critical,

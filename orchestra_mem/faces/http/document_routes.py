@@ -1,4 +1,4 @@
-"""Routes of documents and work items, and a stream of the memory's events, which contain names but no texts."""
+"""Routes of documents and work items, and a stream of the memory's events. Events contain names but no texts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ IfMatch = Annotated[str | None, Header(description="The `ETag` of the text that 
 
 
 class ConflictDecision(Given):
-    """The decision of a conflict: whether to accept the machine's lines, and whether to keep both."""
+    """How to resolve a conflict. `accept`: Take the machine's lines. `both`: Keep the lines of both sides."""
 
     accept: StrictBool
     both: StrictBool = False
@@ -145,7 +145,7 @@ def save_document(
 ) -> Response:  # fmt: skip
     """Save a document if `If-Match` names its current text, which then becomes a version.
 
-    Without `If-Match` the response is 428. If the text has changed, it is 412 with the current `ETag`.
+    Without `If-Match` the response is 428. If the text has changed, the response is 412 with the current `ETag`.
     """
     current = memory.documents.text(name)
     if if_match is None:
@@ -232,7 +232,7 @@ def add_work(memory: OwnerMemory, item: NewItem) -> JsonResponse:
 
 @work_router.patch("/work/{item}", responses=shown(WorkItem))
 def move_work(memory: OwnerMemory, item: int, change: StatusChange) -> JsonResponse:
-    """Move a work item to another status. If the change is not allowed, the response lists the allowed ones."""
+    """Move a work item to another status. If the change is not allowed, the response lists the allowed statuses."""
     moved = memory.state.set_status(item, change.status, reason=change.reason, author=Author.PERSON)
     update_documents(memory)
     return JsonResponse(moved)
@@ -262,13 +262,13 @@ class EventStreams:
 
     def __init__(self, memory: OrchestratorContextManager) -> None:
         self._listeners: dict[asyncio.Queue[_Event | None], asyncio.AbstractEventLoop] = {}
-        # The memory holds only weak references to its subscribers.
+        # Kept, because the memory has only weak references to its subscribers.
         self._subscribers = {name: partial(self._tell, name, told) for name, told in _SIGNALS.items()}
         for name, subscriber in self._subscribers.items():
             getattr(memory.events, name).connect(subscriber)
 
     async def listen(self) -> AsyncIterator[_Event]:
-        """Yield `listening`, then all events until `end` is called. A slow reader gets `missed` for dropped events."""
+        """Yield `listening`, then all events until `end` is called. If a slow reader loses events, it gets `missed`."""
         queue: asyncio.Queue[_Event | None] = asyncio.Queue()
         self._listeners[queue] = asyncio.get_running_loop()
         try:
@@ -301,7 +301,7 @@ def _put(queue: asyncio.Queue[_Event | None], event: _Event) -> None:
 async def events(memory: OwnerMemory, request: Request) -> AsyncIterator[ServerSentEvent]:
     """Stream events: operation_recorded, refreshed, session_flushed, window_filled, documents_edited.
 
-    `listening` comes first: all later events are sent. `missed` replaces events that a slow reader missed.
+    The first event is `listening`: all later events are sent. `missed` replaces events that a slow reader missed.
     """
     streams: Any = request.app.state.streams
     async for name, what in streams.listen():

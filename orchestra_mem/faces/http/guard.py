@@ -2,8 +2,8 @@
 
 A refusal is a problem response (RFC 9457) that reports all faults of a request at once.
 
-A web page of another site can make a browser send requests to this machine, and its host name can resolve to this
-machine (DNS rebinding). So each request needs a known host and a token, and must not come from a foreign page.
+A web page of another site can make a browser send requests to this machine, and the site's host name can resolve to
+this machine (DNS rebinding). So each request needs a known host and a token, and must not come from a foreign page.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 _METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
 _NO_TEXT = "the request holds characters that are no text: half of a surrogate pair"
-# The first class in the MRO of an error that is a key decides.
+# An error gets the status of the first class in its MRO that is a key.
 _STATUS: dict[type[Exception], int] = {
     errors.NotFoundError: 404,
     errors.AccessDeniedError: 403,
@@ -72,13 +72,13 @@ class Problem(JsonResponse):
         self._told = body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response: as a page to a browser; for chat routes, also with the `error` object of OpenAI's API."""
+        """Send the response, to browsers as a page. On chat routes, add the `error` object of OpenAI's API."""
         if "text/html" in Headers(scope=scope).get("accept", ""):
             from orchestra_mem.faces.http.web.pages import refusal_page
 
             self.body, self.headers["content-security-policy"] = refusal_page(self._told, scope)
             self.headers["content-type"] = "text/html; charset=utf-8"
-        elif scope["path"].startswith("/v1/"):  # OpenAI's clients show no message without it
+        elif scope["path"].startswith("/v1/"):  # OpenAI's clients show only the message in `error`
             error = {"message": self._told["detail"], "type": "invalid_request_error"}
             self.body = self.render({**self._told, "error": error})
         self.headers["content-length"] = str(len(self.body))
@@ -112,7 +112,7 @@ async def _told(request: Request, error: Exception) -> Problem:
 async def _refused(request: Request, error: Exception) -> Problem:
     assert isinstance(error, HTTPException)
     headers = error.headers
-    if error.status_code == 405:  # the route that refused knows only its own method
+    if error.status_code == 405:  # each route knows only its own method
         headers = {"Allow": ", ".join(each for each in _METHODS if _answers(request, each))}
     return Problem(error.status_code, error.detail, headers=headers)
 
@@ -161,7 +161,7 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-# Headers that pages of allowed origins may send, and those that they may read.
+# Request headers that pages of allowed origins may send, and response headers that they may read.
 _CORS_SENT = (
     "Authorization", "Content-Type", "If-Match", "If-None-Match", "X-Memory",
     "Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name",
@@ -272,7 +272,7 @@ class RequestGuard:
         return Problem(504, f"no answer within {self._timeout_s:g} s, see `server.timeout_s`; {begun}")
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the response to a request that is refused, or is a CORS preflight; else set `caller`."""
+        """Return the response if the request is refused or is a CORS preflight; else set `caller`, and return None."""
         problem = self._foreign(headers)
         if problem:
             return Problem(403, problem)
@@ -297,7 +297,7 @@ class RequestGuard:
         return None
 
     def _foreign(self, headers: Headers) -> str:
-        """Return why a request counts as foreign, by its host or origin; "" if it does not."""
+        """Return why the host or the origin of a request is not allowed; "" if both are allowed."""
         host = headers.getlist("host")
         if len(host) != 1 or _host_name(host[0]) not in self._hosts:
             return "the server is not known by the name in `Host`; `server.allowed_hosts` may add it"
@@ -314,7 +314,7 @@ class RequestGuard:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return self._tokens.holder(token.strip())
-        if scope["path"] == "/" and scope["method"] == "GET":  # the printed URL; its answer sets the cookie
+        if scope["path"] == "/" and scope["method"] == "GET":  # the URL that `serve` prints; `home` sets the cookie
             found = parse_qs(scope["query_string"].decode("latin-1")).get("token")
             if found:
                 return self._tokens.holder(found[0])

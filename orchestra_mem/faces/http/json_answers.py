@@ -29,7 +29,7 @@ from orchestra_mem.serialize import dump_json, shown_fields, to_json
 
 
 class Shape:
-    """A JSON object with at least these fields, each the type of a record or of a JSON value."""
+    """A type of JSON objects. `kinds`: The type of each required field, a record type or a JSON type."""
 
     def __init__(self, name: str, /, **kinds: Any) -> None:
         self.name, self.kinds = name, kinds
@@ -40,7 +40,7 @@ _DESCRIBED: dict[str, Any] = {}
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """Return a reference to the schema of a record or shape, which `components` builds; `[kind]` stands for a list."""
+    """Return a reference to the schema of a record or shape, which `components` builds. `[kind]` means a list."""
     if isinstance(kind, list):
         return {"type": "array", "items": schema_of(kind[0])}
     name = kind.name if isinstance(kind, Shape) else kind.__name__
@@ -81,7 +81,7 @@ def _model(kind: Any) -> type[BaseModel]:
 
 
 def fields_of(kind: Any) -> dict[str, Any]:
-    """Return the fields that `to_object` prints of a record, with their types."""
+    """Return the fields that `to_object` prints for a record type, with their types."""
     fields: dict[str, Any] = {}
     for name, paths, or_null, _ in shown_fields(kind):
         found = _attribute(kind, paths[0]) if len(paths) == 1 else list[_attribute(kind, paths[0])]  # type: ignore[misc]
@@ -127,7 +127,7 @@ def _no_text(value: object) -> object:
 
 
 def _no_number(value: object) -> object:
-    """Reject numbers, which pydantic would read as seconds since 1970, also in the texts "2025" and "20250101"."""
+    """Reject numbers, and texts such as "2025" and "20250101": pydantic would read them as seconds since 1970."""
     with suppress(TypeError, ValueError):
         float(value)  # type: ignore[arg-type]
         value = None
@@ -147,12 +147,12 @@ NUMBER = BeforeValidator(_no_text)
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
 Question = Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
-"""A text in a query string. A character takes up to 12 bytes there, which fits the limit of the request header."""
+"""A text in a query string. A character takes up to 12 bytes there: the longest text fits the limit of the header."""
 Budget = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 class JsonResponse(JSONResponse):
-    """A JSON response, serialised as by all faces. Escaped to ASCII, because texts may hold lone surrogates."""
+    """A JSON response, serialised like `--json`. Escaped to ASCII, because texts may contain lone surrogates."""
 
     def render(self, content: Any) -> bytes:
         """Serialise the body."""

@@ -30,7 +30,7 @@ _PREFIX = "agent"
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """The owner's token, and the agents' tokens. `given`: Whether a token file or the variable supplied `own`."""
+    """The owner's token `own`, and agents' tokens. `given`: Whether the user chose `own`, by a file or the variable."""
 
     own: str = field(repr=False)
     given: bool = False
@@ -108,7 +108,7 @@ def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = 
 
 def _make(path: Path, *, ignored: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if ignored:  # by git: the memory's own .gitignore may not list this folder
+    if ignored:  # by git, even if the .gitignore of the memory lacks this folder
         (path.parent / ".gitignore").write_text("*\n", "utf-8")
     aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:

@@ -39,7 +39,7 @@ QUOTED = re.compile(r'"[^"]+"|\u201c[^\u201d]+\u201d|(?<!\w)[\'`\u2018][^\'`\u20
 _GRAMS = (3, 4, 5)
 _MENDED_FROM = 4  # letters; typos in shorter words are not corrected
 _MOST_PAIRS = 60
-_MOST_TELLING = 60  # words in the features for `TWO_SIDED` actions, which pair each token with each of them
+_MOST_TELLING = 60  # maximum number of words that the features for `TWO_SIDED` actions pair with each token
 _BARRED = -1e3  # a tag path that scores less contains a forbidden step, which scores -1e4
 _DOT = "\u00b7"
 TWO_SIDED = frozenset({"depend", "block", "unblock"})
@@ -84,11 +84,11 @@ class Vocabulary:
         return word in self._common
 
     def kind(self, word: str) -> str:
-        """Return a word's cluster as a feature: `k?` for an unknown word, a number or punctuation mark itself."""
+        """Return a word's cluster as a feature, `k?` if unknown; return numbers and punctuation marks unchanged."""
         return f"k{self._kinds.get(word_hash(word), '?')}" if word.isalpha() else word
 
     def _mended(self, word: str) -> str:
-        """Return the common word with the same first letter that an unknown word is a typo of, else the word itself."""
+        """Replace a typo by a common word with the same first letter, one edit away; return other words unchanged."""
         if len(word) < _MENDED_FROM or not word.isalpha() or word in self._common or word_hash(word) in self._kinds:
             return word
         near = nearest_word(word, self._long)
@@ -96,7 +96,7 @@ class Vocabulary:
 
 
 def nearest_word(word: str, known: Collection[str]) -> str:
-    """Return a known word at most one edit (swaps count as one) away from a word, "" if there is none."""
+    """Return a known word within one edit of a word, "" if there is none; swapping two letters is one edit."""
     found = process.extractOne(word, known, scorer=OSA.distance, score_cutoff=1)
     return found[0] if found else ""
 
@@ -161,7 +161,7 @@ def tag_hashes(seen: Iterable[str], action: str = "") -> list[int]:
 
 
 def looks(tokens: Sequence[Token], known: Vocabulary) -> list[str]:
-    """Return each common word as it is, and the shape of any other token."""
+    """Return the tokens as the models see them: common words unchanged, any other token as its shape."""
     return [token.word if known.is_common(token.word) else _shape(token) for token in tokens]
 
 
@@ -308,7 +308,7 @@ def best_paths(scores: Floats, steps: Floats, most: int) -> list[list[tuple[floa
         most: Maximum number of paths for each sequence.
 
     Returns:
-        For each sequence its best paths, each after its log-probability among all paths.
+        For each sequence its best paths, as pairs of log-probability (among all paths) and tag numbers.
     """
     _, many, tags = scores.shape
     total = scores[0] + steps[-1]

@@ -1,6 +1,6 @@
-"""The grammar: a few strict forms of commands, to parse lines and to write intents as commands.
+"""The grammar: a few strict forms of commands, used to parse lines and to write intents as commands.
 
-A line that it parses completely needs no confirmation; a line with anything else, such as a condition or a negation, is
+A completely parsed line needs no confirmation; a line with any other text, such as a condition or a negation, is
 rejected. Phrases for items must be unambiguous: a number, a pronoun, a kind with "the", or a quoted title.
 """
 
@@ -24,7 +24,7 @@ _IT = (
     rf"|(?:both|all|all {_COUNT}|the {_COUNT}) of (?:them|these|those)"
     rf"|the {_WHICH}(?: (?:ones?|{_COUNT}(?: {_KIND})?|{_KIND}))?|(?:these|those) {_COUNT}|the (?:rest|others)"
 )
-# Words that may not occur in a phrase with a kind, because they add more than which item is meant.
+# Words not allowed in a phrase with a kind, because they express more than a reference to an item.
 _MORE = (
     "if unless when once until till before after because since as so that which who but not never no or and then to on "
     "by for with from is are was were be has have had will would should could can may might must please today tomorrow "
@@ -123,7 +123,7 @@ _BORDER = re.compile(
 _QUOTES = re.compile(r'"[^"]*"|\u201c[^\u201d]*\u201d|(?<!\w)\'[^\']*\'(?!\w)')
 LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
 """The names of the priorities."""
-# Forms to write intents: the first form without empty fields is used. `target` defaults to `it`, `on` to nothing.
+# Forms to write intents: the first form whose fields are all set is used. `on` is the target without the default "it".
 _WRITTEN: dict[Action, tuple[str, ...]] = {
     Action.RENAME: ('rename {target} to "{value}"',),
     Action.BLOCK: (
@@ -146,7 +146,7 @@ _WRITTEN: dict[Action, tuple[str, ...]] = {
 
 
 def borders(line: str) -> list[tuple[int, int]]:
-    """Return the places where one command may end and the next begin, as (end of the left, start of the right)."""
+    """Return where one command may end and the next begin, as offsets (end of the first, start of the next)."""
     quoted = [match.span() for match in _QUOTES.finditer(line)]
     found = (match.span() for match in _BORDER.finditer(line) if match.start() > 0 and match.end() < len(line))
     return [span for span in found if not any(start < span[0] < end for start, end in quoted)]
@@ -182,7 +182,7 @@ def parse_line(line: str) -> tuple[Intent, ...]:
 
 
 def _read(line: str) -> tuple[Intent, ...]:
-    """Parse a line, right to left. Any split that fits wins over none, and the longest first command over others."""
+    """Parse a line from right to left; prefer a split into commands to the unsplit line, and longer first commands."""
     cuts = borders(line)
     if len(cuts) > _MOST_CUTS:
         whole = _one(line)

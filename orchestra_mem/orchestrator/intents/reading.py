@@ -1,4 +1,4 @@
-"""Read lines: by the grammar with certainty, else as a suggestion by the classifier or a language model.
+"""Read lines: the grammar gives certain results; the classifier and a language model only make suggestions.
 
 The language model answers in JSON under a schema; its answer is checked and remains a suggestion.
 """
@@ -54,14 +54,14 @@ _TIMEOUT_S = 30.0
 
 
 def read_line(line: str, titles: Sequence[str] = ()) -> Parsed:
-    """Read what a line asks for.
+    """Parse the commands and questions of a line.
 
     Args:
         line: The line as typed.
-        titles: Titles of existing items; the longest one that the line contains, even with typos, is quoted.
+        titles: Titles of existing items; the longest title in the line, even with typos, is quoted before parsing.
 
     Returns:
-        The result; only if it is `understood` may its intents change anything without confirmation.
+        The parsed line. Unless it is `understood`, its intents need confirmation before they change anything.
     """
     return _reader().read(line, titles)
 
@@ -73,10 +73,10 @@ def _reader() -> Reader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """One possible reading of a line or of a piece of it, with its score; the best reading has the highest.
+    """One possible reading of a line or of a piece of it, with its score; higher is better.
 
     `likelihoods` are five log-probabilities: of the actions; of the tags; of "no command" and of the likeliest action,
-    if the reading is "no command"; and of the least likely piece, if the line was cut. Those that do not apply are 0.
+    if the reading is "no command"; and of the least likely piece, if the line was cut. Inapplicable values are 0.
     `traits` are the features for `Classifier.weigh`.
     """
 
@@ -87,7 +87,7 @@ class Guess:
 
 
 Cutting = tuple[float, tuple[tuple[int, int], ...]]
-"""A cut line: the lowest probability of a piece to be a command, and the (start, end) offsets of the pieces."""
+"""A cut line: the (start, end) offsets of its pieces, after the lowest of their probabilities of being a command."""
 
 
 class Reader:
@@ -109,7 +109,7 @@ class Reader:
         return Parsed(intents=intents, understood=False, nearest=tuple(_nearest(intents, readings)))
 
     def readings(self, line: str, most: int = 1) -> list[Guess]:
-        """Return readings of a line, best first: uncut, and for each cutting all combinations of `most` per piece."""
+        """Return readings, best first: of the uncut line, and of each cutting all combinations of `most` per piece."""
         found = [*self._of_piece(line)]
         for share, spans in self._cuttings(line) if len(line) <= _LONGEST_CUT else ():
             rows = [self._of_piece(line[start:end])[:most] for start, end in spans]
@@ -190,7 +190,7 @@ def _cut_traits(line: str, spans: Sequence[tuple[int, int]], row: Sequence[Guess
 
 
 def _nearest(intents: Sequence[Intent], readings: Sequence[Guess]) -> Iterable[str]:
-    """Return up to three commands: the suggestion and, unless it has several intents, those for other actions."""
+    """Return up to three commands: the suggestion and, if it has at most one intent, commands for other actions."""
     found = {"; ".join(map(as_command, intents)): None} if intents else {}
     offered = [each for reading in readings for each in reading.intents[:1] if each.sure >= _LEAST]
     for action in dict.fromkeys(each.action for each in offered) if len(intents) < 2 else ():
@@ -224,7 +224,7 @@ def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelReader:
-    """Asks a language model about lines that the grammar cannot read. A `model` of None asks nothing.
+    """Asks a language model about lines that the grammar cannot read; does nothing if `model` is None.
 
     `foreground` returns a context manager that keeps background jobs away from the model.
     """
@@ -233,7 +233,7 @@ class ModelReader:
     foreground: Callable[[], AbstractContextManager[None]]
 
     def suggest(self, line: str, parsed: Parsed) -> Parsed:
-        """Suggest the model's reading of a line before the classifier's; `understood` stays False.
+        """Put the model's reading of a line before the classifier's suggestions; `understood` stays False.
 
         The reading is dropped if it contains text that the line lacks, or a destructive action that the classifier did
         not find. If the model fails, `parsed` is returned unchanged.

@@ -17,7 +17,7 @@ from orchestra_mem.orchestrator.intents.classifier import QUOTED, SLOTS, Token, 
 from orchestra_mem.work_types import WorkKind
 
 MAX_RANGE = 100
-"""Maximum number of items in a range; a longer range is a typo and counts as its two ends."""
+"""Maximum number of items in a range; a longer range is taken for a typo and reduced to its two end numbers."""
 KIND_WORDS = {word: kind for kind in WorkKind for word in (kind.value, kind.plural)} | {"sub-task": WorkKind.SUBTASK}
 PRIORITY_WORDS = {
     **dict.fromkeys("1 p0 p1 urgent critical highest top asap first immediately emergency crucial".split(), "1"),
@@ -74,7 +74,7 @@ def numbers_in(phrase: str) -> tuple[int, ...]:
 
 
 def count_in(text: str) -> int:
-    """Return the number of new items that a text asks for, 0 if it gives none."""
+    """Return the number of new items that a text asks for, 0 if it gives no number."""
     said = match[1].lower() if (match := _COUNTED.search(text)) else "zero"
     return {"a couple of": 2, "another": 1, "one more": 1}.get(said) or number_of(said)
 
@@ -86,7 +86,7 @@ def kind_in(text: str) -> WorkKind | None:
 
 
 def priority_in(text: str) -> str:
-    """Return the priority that a text names: "1" to "5", "higher", "lower", or "" for none."""
+    """Return the priority that a text names: "1" to "5", "higher" or "lower"; "" if the text names no priority."""
     words = re.findall(r"[\w-]+|!+", text.lower())
     if {"not", "n't", "no", "less", "least"} & set(words) or "n't" in text:
         return "5" if "least" in words else "4"
@@ -116,7 +116,7 @@ def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
 
 
 def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]]) -> list[Intent]:
-    """Build intents from a tagged piece: one, or one per pair of item and assignee ("26 to Bo, 27 to Al")."""
+    """Build the intents of a tagged piece: usually one, else one for each assigned item ("26 to Bo, 27 to Al")."""
     spans: dict[str, list[tuple[int, int]]] = {slot: [] for slot in SLOTS}
     for token, tag in tagged:
         place, _, slot = tag.partition("-")

@@ -27,7 +27,7 @@ from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkPr
 
 router = APIRouter(include_in_schema=False)
 
-# Bytes of the edit form per byte of text: it sends the text twice, URL encoding can triple it, and one is for edits.
+# Bytes of the edit form per byte of text: the form has two texts, URL encoding can triple both, and one is for edits.
 _FORM_BYTES = 7
 _MOST_DIGITS = 10
 _DONE = {
@@ -73,7 +73,7 @@ def edit_document(request: Request, memory: OwnerMemory, name: str) -> Response:
 
 @router.post("/edit/{name:path}")
 def save_document(request: Request, memory: OwnerMemory, name: str, sent: Sent) -> Response:
-    """Save an edit, merged with changes made since. If both changed the same lines, show both versions (412)."""
+    """Save an edit, merged with changes made since. If the same lines were changed, show both versions (412)."""
     if not {"text", "opened"} <= sent.keys():
         raise InvalidItemError(["text, opened: the form was not sent whole"])
     text, opened = sent["text"], sent["opened"]
@@ -108,7 +108,7 @@ class VersionsForm(Form):
 
 @router.get("/versions/{name:path}")
 def list_versions(request: Request, memory: OwnerMemory, name: str, form: Annotated[VersionsForm, Query()]) -> Response:
-    """List the earlier versions of a document, and the diff between two of them or from one to the current text."""
+    """List the earlier versions of a document, and the diff between two versions or to the current text."""
     versions, newer = memory.documents.history(name)[::-1], form.newer
     older = form.older or (versions[0].sequence if versions else None)
     changes = memory.documents.diff(name, older, newer).splitlines()[2:] if versions else []
@@ -136,7 +136,7 @@ def _back(name: str, done: str) -> RedirectResponse:
 
 
 _PAGE = 50
-_MOST_ENTRY_ITEMS = 5  # items that an audit entry shows
+_MOST_ENTRY_ITEMS = 5  # maximum number of items that an audit entry shows
 _SHOWN = [status for status in ItemStatus if status is not ItemStatus.PURGED]
 
 
@@ -158,7 +158,7 @@ class AuditForm(ListForm, AuditQuery):
 
 @router.get("/facts")
 def list_facts(request: Request, caller: CallerDep, form: Annotated[FactsForm, Query()]) -> Response:
-    """List facts, newest first; with `every`, also those that are no longer active."""
+    """List facts, newest first; with `every`, also facts that are no longer active."""
     found = caller.view.facts(form.kind, standing=not form.every)[::-1]
     pager = Pager(form.page, len(found), _PAGE)
     facts = found[pager.offset : pager.offset + _PAGE]
@@ -217,14 +217,14 @@ class Branch:
 
 
 class WorkForm(ListForm, WorkQuery):
-    """Filter for work items: those with a `status`; without one, the open ones or, with `every`, all."""
+    """Filter for work items. Without a `status`, the open items are shown, or all items if `every` is set."""
 
     every: bool = False
 
 
 @router.get("/work")
 def show_work(request: Request, memory: OwnerMemory, form: Annotated[WorkForm, Query()]) -> Response:
-    """Show the tree of work items that are open, that have a status, or of all items."""
+    """Show the tree of the work items that the form selects, by default of the open items."""
     where = form.where if form.status or form.every else replace(form.where, statuses=OPEN_STATUSES)
     items = memory.state.items(replace(where, limit=_MOST_ITEMS + 1))
     tree = _tree(items[:_MOST_ITEMS], memory.state.progress)

@@ -81,7 +81,7 @@ def static(caller: CallerDep, name: str) -> Response:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowChart:
-    """Window usage as an SVG path in a box of 100 by 100. `refreshes`: x, y before the refresh, and its usage point."""
+    """Window usage as an SVG path in a 100 x 100 box. `refreshes`: For each refresh: x, y before it, its point."""
 
     line: str
     refreshes: tuple[tuple[float, float, UsagePoint], ...]
@@ -90,7 +90,7 @@ class WindowChart:
 
 
 def window_chart(points: Sequence[UsagePoint], max_tokens: int) -> WindowChart:
-    """Draw the usage. Many points are grouped: a group shows all of its refreshes, or its maximum if it has none."""
+    """Draw the usage. Many points are grouped: a group shows all of its refreshes, or its maximum without refreshes."""
     step = max(1, -(-len(points) // _MOST_STEPS))
     pieces, refreshes = [], []
 
@@ -187,14 +187,14 @@ def search(request: Request, caller: CallerDep, form: Annotated[SearchForm, Quer
 
 
 def _shown(hit: Hit, line: int, query: str) -> dict[str, Any]:
-    """Return a hit with its displayed source, its text cut at the words of the query, and its reasons."""
+    """Return a hit with its displayed source, its text split at the words of the query, and its reasons."""
     text = hit.chunk.text if len(hit.chunk.text) <= _PASSAGE_CHARS else f"{hit.chunk.text[:_PASSAGE_CHARS]} …"
     source = f"{hit.chunk.source}:{line}" if line else hit.chunk.source
     return {"hit": hit, "source": source, "pieces": _pieces(text, query), "reasons": [*reasons_lines(hit)]}
 
 
 def _pieces(text: str, query: str) -> list[str]:
-    """Split a text at the words of a query; every second piece is such a word."""
+    """Split a text at the words of a query; every second piece is a word of the query."""
     words = [word for word in re.findall(r"\w+", query.lower()) if word not in STOP_WORDS][:_MOST_WORDS]
     return re.split(rf"\b({'|'.join(map(re.escape, words))})", text, flags=re.IGNORECASE) if words else [text]
 
@@ -219,6 +219,6 @@ def prompt(request: Request, caller: CallerDep, form: Annotated[PromptForm, Quer
 
 
 def _reference(item: Placement) -> str | None:
-    """Return the reference by which `expand` finds the originals of an item, None if it has none."""
+    """Return the reference by which `expand` finds the originals of an item; None for an item without originals."""
     named = _REFERENCE.search(item.key.replace("summary ", "S")) or _REFERENCE.search(item.source)
     return named[1] if named else None

@@ -43,7 +43,7 @@ _BOXES = {"[ ] ": "\u2610 ", "[x] ": "\u2611 ", "[X] ": "\u2611 "}
 _LABELLED = ("inline", "fence", "code_block", "table_open")
 _MOST_LINKS = 2
 _DASH = "\u2013"
-_LEVEL = 1  # of the page's own heading; headings of a document are moved below it
+_LEVEL = 1  # level of the page's own heading; headings of a document get lower levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Who wrote some lines, when they last changed, and the operations they come from, as ranges of ids."""
+    """Origins of some lines: their authors, the time of the latest change, and ranges of ids of their operations."""
 
     writers: tuple[str, ...]
     time: datetime | None
@@ -74,7 +74,7 @@ class Origins:
         return cls(tuple(dict.fromkeys(origin.writer.value for origin in found)), time, tuple(operations))
 
     def go_on_from(self, told: Origins) -> bool:
-        """Check whether these equal the origins `told` by the last label, so that no new label is needed."""
+        """Check whether these origins equal `told`, those of the last label, so that no new label is needed."""
         is_same = (self.writers, self.operations) == (told.writers, told.operations)
         return is_same and self.time in (None, told.time)
 
@@ -101,7 +101,7 @@ def _blame_html(renderer: RendererHTML, tokens: Sequence[Token], place: int, *mo
 
 
 def pieces_of(text: str, blame: Sequence[BlamedLine] = ()) -> list[Piece]:
-    """Render a document. Each conflict is a separate piece, with the person's lines in it if these are unchanged."""
+    """Render a document. Each conflict is a piece. The person's side, if changed since, also ends the piece before."""
     lines = split_lines(text)
     done = len(lines) - len(split_lines(without_front_matter(text)))
     pieces: list[Piece] = []
@@ -206,7 +206,7 @@ VIEWS = (
 
 
 def load_templates() -> None:
-    """Compile all templates, because that takes longer than rendering them."""
+    """Compile all templates in advance, because compiling a template takes longer than rendering it."""
     for name in _environment().list_templates():
         _environment().get_template(name)
 
@@ -266,7 +266,7 @@ def _environment() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """Convert a template value: None to nothing, and characters that cannot be displayed to escapes."""
+    """Convert a template value: None to an empty text, and characters that cannot be displayed to escapes."""
     return "" if value is None else visible(value) if type(value) is str else value
 
 
