@@ -74,8 +74,7 @@ class Journal:
         """Record an operation as the cause of changes of work. With an idempotency `key` it is recorded once."""
         operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent, idempotency_key=key)
         if changes:
-            self.tracker.attribute(ids := [event.id for event in changes], operation.id)
-            self.running.difference_update(ids)
+            self.tracker.attribute([event.id for event in changes], operation.id)
         return operation
 
     def record_unattributed_changes(self) -> None:
