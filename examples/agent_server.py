@@ -33,7 +33,7 @@ def turn(memory: OrchestratorContextManager, server: httpx2.Client, model: str, 
     context = memory.get_orchestrator_context("chat", max_tokens=CONTEXT_TOKENS, query=line)
     memory.record_operation("user_message", {"text": line}, agent="user")
     said, tokens = ask(server, model, [*context.as_messages(), {"role": "user", "content": line}])
-    memory.record_operation("agent_message", {"text": said}, tokens, agent="assistant")
+    memory.record_operation("agent_message", {"role": "assistant", "text": said}, tokens, agent="assistant")
     return said
 
 
