@@ -48,7 +48,8 @@ def answer(memory: OrchestratorContextManager, line: str) -> str:
     with memory.foreground():  # pauses background summaries
         generation = memory.model.generate(messages, max_tokens=ANSWER_TOKENS, timeout_s=300)
     said = generation.text.strip()
-    memory.record_operation("agent_message", {"role": "assistant", "text": said}, generation.answer_tokens, agent="assistant")
+    data = {"role": "assistant", "text": said}
+    memory.record_operation("agent_message", data, generation.answer_tokens, agent="assistant")
     return said
 
 
