@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 MAX_CHARS = 250
 """Longest match that is found for certain; longer matches may be cut or missed. A match lies within one line."""
@@ -34,32 +35,61 @@ def fault_of(pattern: str) -> str:
     return _slow_part(pattern, compiled.flags)
 
 
+@dataclass(slots=True)
+class _Group:
+    """An open group of a pattern: whether its length varies, its characters, and the repeats that can precede it.
+
+    `ends`: Repeats that can precede what follows the group, collected from the alternatives read so far.
+    """
+
+    before: tuple[frozenset[str], ...]
+    varies: bool = False
+    characters: frozenset[str] = frozenset()
+    ends: tuple[frozenset[str], ...] = ()
+
+
 def _slow_part(pattern: str, flags: int) -> str:
     """Describe the first repeat that makes a pattern slow, because it can share a text with another in many ways."""
     sample = frozenset(_SAMPLE + pattern)
-    none: frozenset[str] = frozenset()
-    repeats: list[frozenset[str]] = []  # characters of each repeat that could give some of its match to a later repeat
-    groups = [(False, none, repeats)]  # for each open group: whether its length varies, its characters, repeats before
+    # Characters of each repeat that could give some of its match to a later one.
+    repeats: tuple[frozenset[str], ...] = ()
+    groups = [_Group(repeats)]
     for token in _TOKEN.finditer(pattern):
         repeat = token["repeat"] or ""
         varying = bool(repeat) and (repeat[0] != "{" or "," in repeat)
         if token["open"]:
-            groups.append((False, none, repeats))
+            groups.append(_Group(repeats))
             continue
-        inside, taken, before = groups.pop() if token["close"] else (False, none, repeats)
+        if token["bar"]:
+            groups[-1].varies, groups[-1].ends = True, groups[-1].ends + repeats
+            repeats = groups[-1].before
+            continue
+        before, taken, inside = repeats, frozenset[str](), False
+        if token["close"]:
+            group = groups.pop()
+            taken, inside = group.characters, group.varies
+            before = _distinct(repeats, group.ends)
+            # What precedes the group can meet what follows it: an optional group or a look-around may take nothing.
+            repeats = _distinct(before, group.before)
+            before = tuple(other for other in before if any(other is each for each in group.before))
         if inside and repeat not in ("", "?"):
             return f"what is repeated at character {token.end()} varies itself"
         if token["item"]:
             taken = _taken(token["item"], flags, sample)
-        varies, characters, at_open = groups.pop()
-        groups.append((varies or inside or varying or token["bar"] is not None, characters | taken, at_open))
+        groups[-1].varies |= inside or varying
+        groups[-1].characters |= taken
         if varying:
             if any(taken & other for other in before):
                 return f"the repeat at character {token.end()} takes what one before it can take"
-            repeats = [*before, taken]
+            repeats = (*repeats, taken)
         elif token["item"] and taken:
-            repeats = [other for other in repeats if other & taken]
+            repeats = tuple(other for other in repeats if other & taken)
     return ""
+
+
+def _distinct(*repeats: tuple[frozenset[str], ...]) -> tuple[frozenset[str], ...]:
+    """Join repeats, each once: equal sets of characters may be different repeats."""
+    return tuple({id(each): each for some in repeats for each in some}.values())
 
 
 def _taken(item: str, flags: int, sample: frozenset[str]) -> frozenset[str]:

@@ -178,11 +178,20 @@ def test_a_broken_pattern_is_named_and_the_rest_goes_on() -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    [r"(a+)+$", r"(a|aa)+$", r"(.*a){20}", r"(\w+\s?)*x", r"a+(b)?a+c", r"(x+x+)+y", r".*.*=.*", "a?a?a?aaa", "a*"],
-)
+    [
+        r"(a+)+$", r"(a|aa)+$", r"(.*a){20}", r"(\w+\s?)*x", r"a+(b)?a+c", r"(x+x+)+y", r".*.*=.*", "a?a?a?aaa", "a*",
+        r"(?:a+|b)(?:a+|b)c", "a+(?!b)a+c", "a+(?:b|)a+c", r"\d+(?:-\d)*\d+c",
+    ],
+)  # fmt: skip
 def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
     """A pattern that could backtrack practically forever, or matches the empty text, is reported as a fault."""
     assert len(faults(RedactionSettings(patterns=(("slow", pattern),)))) == 1
+
+
+@pytest.mark.parametrize("pattern", [r"cust-\d+(?:-\d+)?", r"\bA\d+x|\bB\d+x", r"(?:\d+|[a-z]+)-\d+", "a+b|a+c"])
+def test_repeats_that_cannot_share_a_text_are_accepted(pattern: str) -> None:
+    """Repeats in different alternatives, or separated by a character that neither takes, are no fault."""
+    assert faults(RedactionSettings(patterns=(("own", pattern),))) == ()
 
 
 def test_a_pattern_that_is_let_through_is_linear() -> None:
