@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
-from orchestra_mem.adapters.database.database_copy import rewrite, stored_texts
+from orchestra_mem.adapters.database.database_copy import PACKED, former_texts, rewrite, stored_texts
 from orchestra_mem.adapters.files import DocumentReader, why_read_only
 from orchestra_mem.adapters.files.reading import decode
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
@@ -142,6 +142,7 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
     with closing(open_database(place.home, settings, read_only=True)) as database:
         redactor = _redactor(database, settings)
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
+        rows += [(f"{PACKED} {number}", redactor.counts(former)) for number, former in former_texts(database)]
     for path in _documents(place, is_shared=bool(settings.storage.url)):
         lines = Counter(redactor.places(_read(path)))
         rows += [(f"{path}:{line}", Counter({kind: count})) for (line, kind), count in lines.items()]

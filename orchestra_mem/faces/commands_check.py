@@ -300,7 +300,8 @@ def apply(run: Invocation, yes: Annotated[bool, option("--yes", "Do it without a
     from orchestra_mem.doctor.documents import redact_memory
 
     run.require_memory()
-    if not yes and not agreed(run, "Rewrite what was recorded, and what people wrote?"):
+    question = "Programs that have this memory open will write the old words again: end them first. Rewrite all texts?"
+    if not yes and not agreed(run, question):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
     done = redact_memory(run.project, run.settings)
     rewritten = f"{counted(done.texts, 'text')} of the database and {counted(done.files, 'file')}"

@@ -154,6 +154,27 @@ def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) 
         assert memory.catalog.items(ItemFilter(tags=["juniper"]))
 
 
+def test_words_that_a_person_wrote_and_deleted_can_be_forgotten(tmp_path: Path) -> None:
+    """Scan finds a secret in the former texts of a document that the database keeps; redacting removes it for good."""
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.doctor.documents import find_secrets, redact_memory
+
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("decision", {"text": "We decided to keep the box in the cellar."})
+        memory.refresh()
+        log = memory.episodic_memory.folder / "decision_log.md"
+        clean = log.read_text(encoding="utf-8")
+        log.write_text(f"{clean}\n- the token is {SECRET}\n", encoding="utf-8")
+        memory.record_operation("decision", {"text": "We decided to paint the box green."})
+        memory.refresh()
+        log.write_text(log.read_text(encoding="utf-8").replace(SECRET, "elsewhere"), encoding="utf-8")
+        memory.refresh()
+    settings = load_settings(tmp_path, {})
+    assert any("documents_left" in each.place for each in find_secrets(tmp_path, settings))
+    assert redact_memory(tmp_path, settings).texts > 0
+    assert find_secrets(tmp_path, settings) == []
+
+
 def test_what_a_person_writes_into_a_document_is_not_altered_and_check_warns(tmp_path: Path) -> None:
     """A secret that a person writes into a document stays there; `check` names its kind and never the secret."""
     from orchestra_mem.adapters.config_files import load_settings

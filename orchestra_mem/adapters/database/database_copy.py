@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -114,7 +115,7 @@ def _digested(rows: Iterator[tuple[Any, ...]], digest: hashlib._Hash) -> Iterato
 Change = Callable[[Json], Json]
 
 # Compressed former texts of documents, as merge bases for open editors; each write adds one.
-_PACKED = "documents_left"
+PACKED = "documents_left"
 
 
 class StoredText(NamedTuple):
@@ -146,11 +147,17 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
                     yield StoredText(table, key, column, row, value, *_parsed(value))
 
 
+def former_texts(database: SqlDatabase) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each former text of a document."""
+    for number, packed in database.rows("reading former texts", f"SELECT id, text FROM {PACKED} ORDER BY id"):
+        yield number, zlib.decompress(packed).decode("utf-8", "surrogateescape")
+
+
 def rewrite(database: SqlDatabase, change: Change) -> int:
     """Apply `change` to all stored texts in one transaction; return the number of changed texts.
 
-    Shared documents are skipped: they need a new revision, which the document store writes. The compressed former
-    texts of documents are all deleted. The old texts remain in the file until it is compacted.
+    Shared documents are skipped: they need a new revision, which the document store writes. A former text of a document
+    is deleted instead of changed. The old texts remain in the file until it is compacted.
     """
     count = 0
     with database.transaction("redact") as connection:
@@ -162,8 +169,10 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
                 connection.execute(query, (stored, text.row, text.stored))
                 _derive(connection, text, changed)
                 count += 1
-        if count:
-            connection.execute(f"DELETE FROM {_PACKED}")
+        for number, former in former_texts(database):
+            if change(former) != former:
+                connection.execute(f"DELETE FROM {PACKED} WHERE id = ?", (number,))
+                count += 1
     return count
 
 
