@@ -137,15 +137,17 @@ def test_half_a_command_is_none(orchestrator: Orchestrator) -> None:
 
 
 def test_changes_made_elsewhere_are_told(tmp_path: Path, clock: Clock) -> None:
-    """Work changes that another program made without an operation are recorded once, by the next orchestrator."""
+    """Work changes made without an operation are recorded once, by the next orchestrator, and are no facts."""
     with open_memory(tmp_path, clock=clock) as memory:
-        memory.state.create(WorkKind.EPIC, "Billing")
+        memory.state.set_status(memory.state.create(WorkKind.EPIC, "Billing").id, WorkStatus.CANCELLED)
     for _ in range(2):
         with open_memory(tmp_path, clock=clock) as memory:
             orchestrator = Orchestrator(memory)
             told = [each for each in memory.query_recent_operations() if each.type == "work_change"]
             assert len(told) == 1
             assert "Billing" in str(told[0].data)
+            memory.refresh()
+            assert memory.facts() == []
             assert orchestrator.tracker.unattributed() == []
 
 

@@ -85,6 +85,7 @@ class Journal:
         data: dict[str, Json] = {
             "result": describe_changes(changes, self.tracker.item),
             "by": ", ".join(sorted({event.author.value for event in changes})),
+            "settled": True,  # the work items show the result; it is not a fact itself
             _CHANGED: {Happening.CHANGED.value: list(dict.fromkeys(event.item for event in changes))},
         }
         self.record_changes(WORK, data, changes, key=f"work events {changes[0].id} to {changes[-1].id}")
