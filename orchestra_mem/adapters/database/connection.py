@@ -126,7 +126,7 @@ class Database(SqlDatabase):
     @property
     def schema_version(self) -> int:
         """The number of the last migration applied to this file."""
-        return int(self.value("reading the schema", "PRAGMA user_version"))
+        return int(self.value("PRAGMA user_version"))
 
     @contextmanager
     def _begun(self, name: str) -> Iterator[sqlite3.Connection]:
@@ -209,7 +209,7 @@ class Database(SqlDatabase):
 
     def check(self) -> str | None:
         """Check the integrity of the file; return None if it is sound, else SQLite's error message."""
-        result = str(self.value("checking", "PRAGMA quick_check(1)"))
+        result = str(self.value("PRAGMA quick_check(1)"))
         return None if result == "ok" else result
 
     def tables(self) -> dict[str, dict[str, bool]]:
@@ -218,7 +218,7 @@ class Database(SqlDatabase):
             "SELECT m.name, c.name, c.type = 'TEXT' FROM sqlite_schema m, pragma_table_info(m.name) c "
             "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid"
         )
-        return columns_of(self.rows("reading the schema", query))
+        return columns_of(self.rows(query))
 
     def checkpoint(self) -> None:
         """Copy the write-ahead log into the database now, as far as readers allow, so that no later write has to.

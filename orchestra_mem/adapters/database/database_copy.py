@@ -56,7 +56,7 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
     with target.transaction("copy") as connection:
         for table, columns in source.tables().items():
             is_there = next(_rows(target, table, columns), None) is not None
-            count = int(source.value("copy", f"SELECT count(*) FROM {table} WHERE {_copied(table)}"))
+            count = int(source.value(f"SELECT count(*) FROM {table} WHERE {_copied(table)}"))
             on_table(table, count)
             names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
             sent, arrived = hashlib.sha256(), hashlib.sha256()
@@ -94,7 +94,7 @@ def _rows(database: SqlDatabase, table: str, columns: dict[str, Any]) -> Iterato
     names = ", ".join(f'"{name}"' for name in columns)
     query = f"SELECT {names} FROM {table} WHERE {_copied(table)} ORDER BY {order} LIMIT ? OFFSET ?"
     at = 0
-    while part := database.rows("copy", query, (_AT_ONCE, at)):
+    while part := database.rows(query, (_AT_ONCE, at)):
         yield from part
         at += len(part)
 
@@ -140,7 +140,7 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
         key = next((name for name in ("number", "id", "name", "item") if name in columns), next(iter(columns)))
         texts = sorted((name for name, is_text in columns.items() if is_text), key=lambda name: name == key)
         names = ", ".join(f'"{name}"' for name in (key, *texts))
-        for row, *values in database.rows("reading all texts", f"SELECT {names} FROM {table} ORDER BY {key}"):
+        for row, *values in database.rows(f"SELECT {names} FROM {table} ORDER BY {key}"):
             for column, value in zip(texts, values, strict=True):
                 if value:
                     yield StoredText(table, key, column, row, value, *_parsed(value))

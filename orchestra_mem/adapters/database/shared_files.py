@@ -27,15 +27,12 @@ class SqlSharedFiles(Stored):
 
     def newer_than(self, revision: int) -> list[SharedFile]:
         """Return the files changed after a revision, in order of change."""
-        found = self._database.find(
-            "reading shared documents", _FILES, "WHERE revision > ? ORDER BY revision", (revision,)
-        )
+        found = self._database.find(_FILES, "WHERE revision > ? ORDER BY revision", (revision,))
         return [replace(file, text=file.text and _HELD.sub(_given, file.text)) for file in found]
 
     def last_revision(self) -> int:
         """Return the number of the newest revision, 0 if there is none."""
-        query = "SELECT coalesce(max(revision), 0) FROM shared_files"
-        return int(self._database.value("reading shared documents", query))
+        return int(self._database.value("SELECT coalesce(max(revision), 0) FROM shared_files"))
 
     def put_all(self, files: Sequence[SharedFile]) -> list[int]:
         """Store new revisions of files in one transaction; see `SharedFiles.put_all`."""
