@@ -150,7 +150,7 @@ class Ledger(Protocol):
         """Return the newest level-0 summaries, oldest first: of sessions and document sections, or of sections only."""
 
     def add_must_keeps(
-        self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
+        self, session: str, judged_through: int, new: Sequence[MustKeep], changed: Sequence[tuple[MustKeep, MustKeep]]
     ) -> None: ...
 
     def next_must_keep_id(self) -> int: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import lru_cache
@@ -109,42 +109,27 @@ class SqlLedger(Stored):
         return [_SUMMARIES.load(row, **_unpacked(row[-1])) for row in rows]
 
     def add_must_keeps(
-        self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
+        self, session: str, judged_through: int, new: Sequence[MustKeep], changed: Sequence[tuple[MustKeep, MustKeep]]
     ) -> None:
-        """Store new must-keeps under their own ids and update changed ones, which were standing, in one transaction."""
+        """Store the must-keeps found in a session up to an operation, as `edit_must_keeps` does, in one transaction."""
         with self._database.transaction("judge"):
-            self._insert("judge", new)
-            self._database.write_all(
-                "judge",
-                "UPDATE must_keeps SET status = ?, superseded_by = ? WHERE id = ?",
-                [(fact.status, fact.superseded_by, fact.id) for fact in changed],
-            )
-            steps = Counter((fact.kind, fact.status) for fact in [*new, *changed])
-            steps.subtract((fact.kind, MustKeepStatus.STANDING) for fact in changed)
-            self._count("judge", steps)
-            self._database.write(
-                "judge", "UPDATE sessions SET judged_through = ? WHERE id = ?", (judged_through, session)
-            )
+            self.edit_must_keeps(new, changed)
+            query = "UPDATE sessions SET judged_through = ? WHERE id = ?"
+            self._database.write("judge", query, (judged_through, session))
 
     def edit_must_keeps(self, new: Sequence[MustKeep], edited: Sequence[tuple[MustKeep, MustKeep]]) -> None:
         """Store new must-keeps and overwrite edited ones, given as (before, after) pairs, in one transaction."""
+        steps = Counter((fact.kind, fact.status) for fact in [*new, *(now for _, now in edited)])
+        steps.subtract((before.kind, before.status) for before, _ in edited)
         with self._database.transaction("edit"):
-            self._insert("edit", new)
+            self._database.write_all("edit", _MUST_KEEPS.insert(), map(_MUST_KEEPS.values, new))
             self._database.write_all("edit", _MUST_KEEPS.update(), [_MUST_KEEPS.values(fact) for _, fact in edited])
-            steps = Counter((fact.kind, fact.status) for fact in [*new, *(now for _, now in edited)])
-            steps.subtract((before.kind, before.status) for before, _ in edited)
-            self._count("edit", steps)
-
-    def _insert(self, name: str, facts: Sequence[MustKeep]) -> None:
-        self._database.write_all(name, _MUST_KEEPS.insert(), map(_MUST_KEEPS.values, facts))
-
-    def _count(self, name: str, steps: Mapping[tuple[MustKeepKind, MustKeepStatus], int]) -> None:
-        self._database.write_all(
-            name,
-            "INSERT INTO must_keep_counts (kind, status, count) VALUES (?, ?, ?) "
-            "ON CONFLICT (kind, status) DO UPDATE SET count = must_keep_counts.count + excluded.count",
-            [(*key, step) for key, step in steps.items() if step],
-        )
+            self._database.write_all(
+                "edit",
+                "INSERT INTO must_keep_counts (kind, status, count) VALUES (?, ?, ?) "
+                "ON CONFLICT (kind, status) DO UPDATE SET count = must_keep_counts.count + excluded.count",
+                [(*key, step) for key, step in steps.items() if step],
+            )
 
     def by_hand(self) -> list[MustKeep]:
         """Return the facts that people wrote by hand and that come from no operation, by ascending id."""
