@@ -22,7 +22,6 @@ from orchestra_mem.catalog_types import (
     ItemStatus,
     MemoryItem,
 )
-from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
 
 _NEW_ID = {"id": "nullif(?, 0)"}
@@ -95,10 +94,8 @@ class SqlCatalogStore(Stored):
         """
         number = item_id[1:] if item_id[:1] in "Mm" and item_id[1:].isdecimal() and len(item_id) < 20 else None
         where, value = ("number = ?", int(number)) if number else ("id = ?", item_id)
-        found = self._database.find(_ITEMS, f"WHERE {where}", (value,))
-        if not found:
-            raise NotFoundError(f"there is no item {item_id!r} in the catalog; `orchestra-mem catalog list` shows them")
-        return found[0]
+        missing = f"there is no item {item_id!r} in the catalog; `orchestra-mem catalog list` shows them"
+        return self._database.one(_ITEMS, where, value, missing)
 
     def same(self, agent: str, digest: str) -> MemoryItem | None:
         """Return the agent's live item whose content has this digest, None if there is none."""

@@ -79,10 +79,8 @@ class SqlEventLog(Stored):
         Raises:
             NotFoundError: No such operation exists.
         """
-        found = self._database.find(_OPERATIONS, "WHERE id = ?", (operation_id,))
-        if not found:
-            raise NotFoundError(f"there is no operation {operation_id}; `orchestra-mem ops` lists them")
-        return found[0]
+        missing = f"there is no operation {operation_id}; `orchestra-mem ops` lists them"
+        return self._database.one(_OPERATIONS, "id = ?", operation_id, missing)
 
     def operations(self, where: OperationFilter) -> list[Operation]:
         """Return the operations that match a filter, by ascending id; with a `limit`, the newest ones."""

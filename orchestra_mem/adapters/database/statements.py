@@ -17,7 +17,7 @@ from enum import EnumMeta
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from orchestra_mem.errors import ClosedError, StorageError, StorageReadOnlyError
+from orchestra_mem.errors import ClosedError, NotFoundError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.serialize import dump_json, from_microseconds, load_json, to_microseconds
 
@@ -344,6 +344,13 @@ class SqlDatabase(ABC):
     def find(self, table: Table[Record], tail: str = "", values: Values = ()) -> list[Record]:
         """Return a table's records; `tail` is the SQL after the table's name: WHERE, ORDER BY, LIMIT."""
         return [table.load(row) for row in self.rows(f"{table.select} {tail}", values)]
+
+    def one(self, table: Table[Record], condition: str, value: object, missing: str) -> Record:
+        """Return the record that meets a condition; raise `NotFoundError` with the message `missing` without one."""
+        found = self.find(table, f"WHERE {condition}", (value,))
+        if not found:
+            raise NotFoundError(missing)
+        return found[0]
 
     def value(self, query: str, values: Values = ()) -> Any:
         """Return the first column of a query's first row, None if there is no row."""

@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from orchestra_mem.adapters.database.statements import Connection, Stored, Table, limit_of, matching
 from orchestra_mem.core.work.wording import search_text, search_words
-from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
 _NEW_ID = {"id": "nullif(?, 0)"}
@@ -109,10 +108,8 @@ class SqlWorkStore(Stored):
         Raises:
             NotFoundError: No such item exists.
         """
-        found = self._database.find(_ITEMS, "WHERE id = ?", (item_id,))
-        if not found:
-            raise NotFoundError(f"there is no work item #{item_id}; `orchestra-mem work` lists them")
-        return found[0]
+        missing = f"there is no work item #{item_id}; `orchestra-mem work` lists them"
+        return self._database.one(_ITEMS, "id = ?", item_id, missing)
 
     def items(self, where: WorkFilter) -> list[WorkItem]:
         """Return the items that match a filter, in backlog order."""
