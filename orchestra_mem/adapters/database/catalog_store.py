@@ -50,8 +50,7 @@ class SqlCatalogStore(Stored):
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             added = self._database.write(_NAME, f"{_ITEMS.insert('digest', 'tag_count')} RETURNING number", values)
             item = replace(item, number=added.row[0])
-            self._set_tags(item, keys)
-            self._set_references(item)
+            self.file_item(item, keys)
         return item
 
     def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
@@ -63,20 +62,18 @@ class SqlCatalogStore(Stored):
                 self._database.write(_NAME, _SET, (_MOVE, item.changed))
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             self._database.write(_NAME, _ITEMS.update("digest", "tag_count", key="number"), values)
-            self._set_tags(item, keys)
-            self._set_references(item)
+            self.file_item(item, keys)
         return item
 
-    def _set_tags(self, item: MemoryItem, keys: Sequence[str]) -> None:
+    def file_item(self, item: MemoryItem, keys: Sequence[str]) -> None:
+        """Store the rows by which an item is found: its references and, if it is live, the keys of its tags."""
         self._database.write(_NAME, "DELETE FROM memory_tags WHERE item = ?", (item.number,))
         if item.status is ItemStatus.LIVE:
             rows = [(item.ci_source, key, item.number) for key in dict.fromkeys(keys)]
             self._database.write_all(_NAME, "INSERT INTO memory_tags VALUES (?, ?, ?)", rows)
-
-    def _set_references(self, item: MemoryItem) -> None:
         self._database.write(_NAME, "DELETE FROM memory_references WHERE item = ?", (item.number,))
-        rows = [(reference, item.number) for reference in dict.fromkeys(item.references)]
-        self._database.write_all(_NAME, "INSERT INTO memory_references VALUES (?, ?)", rows)
+        references = [(reference, item.number) for reference in dict.fromkeys(item.references)]
+        self._database.write_all(_NAME, "INSERT INTO memory_references VALUES (?, ?)", references)
 
     def _next_change(self) -> int:
         query = (
@@ -225,15 +222,10 @@ class SqlCatalogStore(Stored):
         """Queue an exchange for learning."""
         self._database.write("learn", _EXCHANGES.insert(), _EXCHANGES.values(exchange))
 
-    def exchanges(self, limit: int | None = None) -> list[Exchange]:
-        """Return the queued exchanges that have attempts left, oldest first."""
-        tail = "WHERE attempts < ? ORDER BY id LIMIT ?"
+    def exchanges(self, limit: int | None = None, *, failed: bool = False) -> list[Exchange]:
+        """Return the queued exchanges that have attempts left, or those that have failed too often, oldest first."""
+        tail = f"WHERE attempts {'>=' if failed else '<'} ? ORDER BY id LIMIT ?"
         return self._database.find(_EXCHANGES, tail, (MAX_ATTEMPTS, limit_of(limit)))
-
-    def exchanges_failed(self) -> list[Exchange]:
-        """Return the exchanges that have failed `MAX_ATTEMPTS` times, oldest first."""
-        tail = "WHERE attempts >= ? ORDER BY id"
-        return self._database.find(_EXCHANGES, tail, (MAX_ATTEMPTS,))
 
     def exchange_done(self, exchange: Exchange) -> bool:
         """Remove a learnt exchange from the queue; False if it was already removed."""

@@ -12,8 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from orchestra_mem.adapters.database.catalog_store import SqlCatalogStore
 from orchestra_mem.adapters.database.connection import Database
-from orchestra_mem.adapters.database.statements import Connection, SqlDatabase
+from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.core.catalog.tags import tag_key
 from orchestra_mem.core.work.wording import search_text
 from orchestra_mem.errors import StorageError
@@ -160,28 +161,22 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
                 query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'
                 stored = dump_json(changed) if text.is_json else changed
                 connection.execute(query, (stored, text.row, text.stored))
-                _derive(connection, text, changed)
+                _derive(database, text)
                 count += 1
         if count:
             connection.execute(f"DELETE FROM {_PACKED}")
     return count
 
 
-def _derive(connection: Connection, text: StoredText, changed: Any) -> None:
+def _derive(database: SqlDatabase, text: StoredText) -> None:
     """Rebuild the search data derived from a changed text: `change` may miss a secret that is in lower case there."""
-    row = (text.row,)
     if text.table == "work_items":
-        found = connection.execute("SELECT title, description FROM work_items WHERE id = ?", row).fetchone()
-        connection.execute("UPDATE work_items SET folded = ? WHERE id = ?", (search_text(*found), *row))
-    elif text.table == "memory_items" and text.column == "tags":
-        connection.execute("DELETE FROM memory_tags WHERE item = ?", row)
-        live = "SELECT ci_source, ?, number FROM memory_items WHERE status = 'live' AND number = ?"
-        keys = dict.fromkeys(map(tag_key, changed))
-        connection.executemany(f"INSERT INTO memory_tags {live}", [(key, *row) for key in keys])
-    elif text.table == "memory_items" and text.column == "references":
-        connection.execute("DELETE FROM memory_references WHERE item = ?", row)
-        rows = [(reference, *row) for reference in dict.fromkeys(changed)]
-        connection.executemany("INSERT INTO memory_references VALUES (?, ?)", rows)
+        found = database.rows("SELECT title, description FROM work_items WHERE id = ?", [text.row])[0]
+        database.write("redact", "UPDATE work_items SET folded = ? WHERE id = ?", [search_text(*found), text.row])
+    elif text.table == "memory_items" and text.column in ("tags", "references"):
+        catalog = SqlCatalogStore(database)
+        for item in catalog.by_number([int(text.row)]):
+            catalog.file_item(item, [tag_key(tag) for tag in item.tags])
 
 
 def _parsed(value: str) -> tuple[Json, bool]:

@@ -14,6 +14,8 @@ from orchestra_mem.types import Summary
 
 _JOBS = Table("jobs", Job)
 _DRAFTS = Table("summary_drafts", SummaryDraft)
+# What a draft changes in its summary.
+_BETTER = ("text", "tokens", "method", "must_keeps", "put_back", "verdict", "seconds")
 _TRIALS = Table("model_trials", Trial)
 # Older trials say nothing about the current model.
 _TRIALS_KEPT = 5_000
@@ -171,16 +173,8 @@ class SqlDraftStore(Stored):
     def place(self, draft: SummaryDraft) -> Summary:
         """Replace the summary's text in the ledger by the draft's. The draft stays, marked as placed, until `drop`."""
         with self._database.transaction("improve"):
-            summary = replace(
-                self._ledger.summary(draft.summary),
-                text=draft.text,
-                tokens=draft.tokens,
-                method=draft.method,
-                must_keeps=draft.must_keeps,
-                put_back=draft.put_back,
-                verdict=draft.verdict,
-                seconds=draft.seconds,
-            )
+            better = {name: getattr(draft, name) for name in _BETTER}
+            summary = replace(self._ledger.summary(draft.summary), **better)
             self._database.write(
                 "improve",
                 "UPDATE summaries SET text = ?, tokens = ?, method = ?, details = ? WHERE id = ?",
