@@ -26,16 +26,9 @@ from orchestra_mem.adapters.files.exchange import (
     settled,
     staging_path,
 )
-from orchestra_mem.adapters.files.reading import (
-    DocumentReader,
-    decode,
-    encode,
-    sync_folder,
-    telling,
-    write_all,
-)
+from orchestra_mem.adapters.files.reading import DocumentReader, decode, encode, sync_folder, write_all
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_document, version_name
-from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError
+from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError, telling
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, Version, VersionReason
 
