@@ -92,7 +92,12 @@ class Database(SqlDatabase):
         if version < len(MIGRATIONS):
             # If read-only, this is the temporary copy of an empty database, which no other process has open.
             with nullcontext() if self.read_only else self.transaction("migrate"):
-                self._migrate()
+                # Check again: another process may have migrated the file in the meantime.
+                for step in MIGRATIONS[self._check_ours() :]:
+                    for statement in step.split(";"):
+                        self._writer.execute(statement)
+                self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._writer.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         self._files.hold()
 
     def _check_ours(self) -> int:
@@ -108,16 +113,6 @@ class Database(SqlDatabase):
                 "install the newer orchestra-mem that wrote it"
             )
         return version
-
-    def _migrate(self) -> None:
-        # Check again, within the transaction: another process may have migrated the file in the meantime.
-        version = self._check_ours()
-        for step in MIGRATIONS[version:]:
-            for statement in step.split(";"):
-                self._writer.execute(statement)
-        if version < len(MIGRATIONS):
-            self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._writer.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     @property
     def schema_version(self) -> int:

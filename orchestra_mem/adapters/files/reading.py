@@ -149,12 +149,10 @@ class DocumentReader:
         with suppress(OSError):
             try:
                 status = path.stat()
-            except FileNotFoundError:
+            except OSError as error:
                 status = path.lstat()
-                if outside_target(path, self.homes(path)) is None:
+                if isinstance(error, FileNotFoundError) and outside_target(path, self.homes(path)) is None:
                     return None
-            except OSError:
-                status = path.lstat()
             return FileState(status.st_ino, status.st_size, status.st_mtime_ns)
         return None
 
