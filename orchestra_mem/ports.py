@@ -269,7 +269,7 @@ class SharedFiles(Protocol):
         """Return the number of the newest revision, 0 if there is none."""
 
     def put_all(self, files: Sequence[SharedFile]) -> list[int]:
-        """Store new revisions of all files or of none, based on their `revision` (0: new file); return the numbers."""
+        """Store new revisions of all files or of none, as `put` does, and return their numbers."""
 
-    def put(self, file: SharedFile, *, known: int) -> int:
-        """Store a new revision, based on revision `known`, and return its number; raise if `known` is outdated."""
+    def put(self, file: SharedFile) -> int:
+        """Store a new revision, based on the file's `revision` (0: new file); return its number, raise if outdated."""

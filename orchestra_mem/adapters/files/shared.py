@@ -256,12 +256,11 @@ class SharedDocumentStore(FileDocumentStore):
         """Store a text that includes the local edit `mine`; return its revision. A crash before the reply is safe."""
         if mine is not None and _VERSIONS not in name:
             self._copies.begin_sending(name, text, mine)
-        file = self._file(name, text)
-        return self._files.put(file, known=file.revision if known is None else known)
+        return self._files.put(self._file(name, text, known=known))
 
     def _share_removal(self, path: Path) -> None:
-        if (name := self._name(path)) is not None and (known := self._copies.revision(name)):
-            self._forget(name, self._files.put(self._file(name, None), known=known))
+        if (name := self._name(path)) is not None and self._copies.revision(name):
+            self._forget(name, self._files.put(self._file(name, None)))
 
     def _forget(self, name: str, revision: int) -> None:
         self._copies.forget(name, revision)
@@ -279,8 +278,8 @@ class SharedDocumentStore(FileDocumentStore):
         self._copies.bring(name, revision, state if is_it else None, None if _VERSIONS in name else copy)
         self._step(revision)
 
-    def _file(self, name: str, text: str | None, moved_to: str = "") -> SharedFile:
-        known = self._copies.revision(name)
+    def _file(self, name: str, text: str | None, moved_to: str = "", *, known: int | None = None) -> SharedFile:
+        known = self._copies.revision(name) if known is None else known
         return SharedFile(name=name, revision=known, text=text, moved_to=moved_to, machine=self._machine)
 
     # Reading removes the revision number; writing adds it, and shares the document
