@@ -18,7 +18,6 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from orchestra_mem.adapters.files.exchange import (
-    InterruptedSave,
     exchange,
     interrupted_save,
     link_new,
@@ -323,19 +322,16 @@ class FileDocumentStore(DocumentReader):
         for folder in () if self._read_only else (*folders, self._versions):
             for leftover in folder.glob(f".*{_TEMPORARY}") if folder.is_dir() else ():
                 with suppress(OSError, StorageError):
-                    saved = interrupted_save(leftover)
-                    if saved is not None:
-                        self._give_back(saved, leftover)
+                    if (saved := interrupted_save(leftover)) is not None:
+                        path, data, ours = saved
+                        if ours is None:
+                            self._keep_saved(path, leftover, data)
+                        else:
+                            self._take_back(leftover, path, data, ours=ours, expected=ours, name="document")
+                            self._written_in(path.parent, "document")
                     leftover.unlink()
                     removed += 1
         return removed
-
-    def _give_back(self, saved: InterruptedSave, leftover: Path) -> None:
-        if saved.ours is None:
-            self._keep_saved(saved.path, leftover, saved.data)
-        else:
-            self._take_back(leftover, saved.path, saved.data, ours=saved.ours, expected=saved.ours, name="document")
-            self._written_in(saved.path.parent, "document")
 
     @contextmanager
     def syncing_once(self) -> Iterator[None]:
