@@ -8,9 +8,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache, cachedmethod
 from numpy.typing import NDArray
 
 from orchestra_mem.catalog_types import CHUNK_PATTERN
@@ -117,7 +119,7 @@ class Columns:
     def __init__(self) -> None:
         self.size = self.count = self.total_length = self.version = 0
         self._rows = np.zeros(0, RECORD)
-        self._masks: dict[SearchFilter, NDArray[np.bool_]] = {}
+        self._masks: LRUCache[Any, NDArray[np.bool_]] = LRUCache(_KEPT_MASKS)
 
     def __getitem__(self, field: str) -> NDArray[Any]:
         return self._rows[field][: self.size]
@@ -151,16 +153,9 @@ class Columns:
         mask: NDArray[np.bool_] = (self["alive"] == 1) & (self["embedded"] & np.uint8(1 << slot) == 0)
         return mask
 
+    @cachedmethod(attrgetter("_masks"))
     def passing(self, where: SearchFilter) -> NDArray[np.bool_]:
         """Return a mask of the chunks that pass a filter, shape (size,). It is cached: do not modify it."""
-        mask = self._masks.get(where)
-        if mask is None:
-            if len(self._masks) >= _KEPT_MASKS:
-                self._masks.clear()
-            mask = self._masks[where] = self._filtered(where)
-        return mask
-
-    def _filtered(self, where: SearchFilter) -> NDArray[np.bool_]:
         mask: NDArray[np.bool_] = self["alive"] == 1
         if where.tiers:
             mask &= _is_one_of(self["tier"], [TIER_NUMBERS[tier] for tier in where.tiers])

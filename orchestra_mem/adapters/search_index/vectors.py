@@ -89,7 +89,7 @@ class ModelVectors:
         ):
             for start, end in zip(starts, [*starts[1:], len(ids)], strict=False):
                 file.seek(int(ids[start]) * data.itemsize * data.shape[1])
-                file.write(data[start:end])
+                file.write(data[start:end].data)
             file.flush()
             os.fsync(file.fileno())
 
