@@ -68,7 +68,6 @@ class SharedDocumentStore(FileDocumentStore):
         self._machine = machine
         self._holder, self._brings = 0, False
         self._behind: set[str] = set()
-        self._stamp = 0
         self._all_seen_s = -_ALL_EVERY_S
         self._left: object = None
         self._left_s = 0.0
@@ -288,20 +287,16 @@ class SharedDocumentStore(FileDocumentStore):
         """Convert a document's bytes to its text, without the revision number."""
         return unstamped(decode(data))[0]
 
-    def bytes_of(self, path: Path, text: str) -> bytes:
-        """Convert a document's text to the bytes of its file, with the revision number."""
-        name = self._name(path)
-        return encode(text) if name is None else self._bytes(name, Copy(self._stamp, text))
-
     def _bytes(self, name: str, copy: Copy) -> bytes:
+        """Convert a document's text to the bytes of its file, with the revision number."""
         return encode(copy.text if copy.stamp is None or _VERSIONS in name else stamped(copy.text, copy.stamp))
 
     def _put_stamped(self, name: str, text: str, expected: str | None, revision: int, point: str) -> Copy:
         """Write a document with its revision number. Record the text first: editors may open it before a crash."""
-        self._stamp, copy = revision, Copy(unstamped(stamped(text, revision))[1], text)
+        copy = Copy(unstamped(stamped(text, revision))[1], text)
         if _VERSIONS not in name:
             self._copies.remember(name, copy)
-        self._put(self._path(name), text, expected, point)
+        self._put(self._path(name), self._bytes(name, Copy(revision, text)), expected, point)
         return copy
 
     def read_settled(self, path: Path) -> str | None:

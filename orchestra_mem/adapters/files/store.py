@@ -129,10 +129,9 @@ class FileDocumentStore(DocumentReader):
         """
         with self._changing("writing", path):
             self._check_change(path)
-            self._put(path, text, expected, name)
+            self._put(path, encode(text), expected, name)
 
-    def _put(self, path: Path, text: str, expected: str | None, name: str) -> None:
-        ours = self.bytes_of(path, text)
+    def _put(self, path: Path, ours: bytes, expected: str | None, name: str) -> None:
         # Follow a link: its target is replaced, the link stays.
         document, path = path, Path(os.path.realpath(path))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
@@ -152,10 +151,6 @@ class FileDocumentStore(DocumentReader):
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
         self._written_in(path.parent, name)
-
-    def bytes_of(self, path: Path, text: str) -> bytes:
-        """Convert a document's text to the bytes of its file."""
-        return encode(text)
 
     def _put_new(self, temporary: Path, path: Path, name: str) -> None:
         self._tell(f"{name}.rename.before")
@@ -279,8 +274,8 @@ class FileDocumentStore(DocumentReader):
         with self._changing("keeping a version in", self._versions):
             sequence = last_sequence(self._versions) + 1
             path = self._versions / version_name(document, sequence, time=time, author=author, reason=reason)
-            self._put(path, text, None, "version")
-        version = read_name(path, len(encode(text)))
+            self._put(path, data := encode(text), None, "version")
+        version = read_name(path, len(data))
         assert version is not None
         return version
 
