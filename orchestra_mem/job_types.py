@@ -11,7 +11,7 @@ from typing import Protocol
 from orchestra_mem.types import Summary
 
 STALLED = "it stalled, or the process that worked at it ended"
-"""The error of a job whose process lost its lease. A failed attempt, because the job may have crashed the process."""
+"""The error of a job whose lease expired. This is a failed attempt, because the job may have crashed the process."""
 
 
 class JobState(StrEnum):
@@ -50,8 +50,10 @@ class JobQueue(Protocol):
             False if this job was dropped because `most` others come before it.
         """
 
-    def take(self, owner: str, *, now: datetime) -> Job | None:
-        """Give the first due job to `owner`, the leader; before that, requeue the jobs that other processes left."""
+    def take(self, owner: str, *, now: datetime, until: datetime) -> Job | None:
+        """Lease the first due job to `owner`; before that, put jobs with an expired lease back in the queue."""
+
+    def renew(self, job: Job, *, until: datetime) -> None: ...
 
     def finish(self, job: Job) -> None: ...
 

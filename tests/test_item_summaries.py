@@ -108,7 +108,7 @@ def test_an_item_whose_job_ended_its_process_is_named_without_a_promise(
     """A job that ended its process is reported with the item and the reason, and no remedy is promised."""
     queue, number = good.compression.queue, _store(good).number
     queue.put(f"M{number}", priority=0, now=clock(), most=9)
-    job = queue.take("killed", now=clock())
+    job = queue.take("killed", now=clock(), until=clock() + timedelta(minutes=1))
     assert job is not None
     queue.fail(job, STALLED, due=None)
     assert [each["problem"] for each in problems_of(good)] == [f"faithful: given up bettering M{number}: {STALLED}"]

@@ -92,8 +92,8 @@ def queue(tmp_path: Path, clock: Clock) -> Iterator[SqlJobQueue]:
 
 
 def take(queue: SqlJobQueue, at: timedelta = timedelta()) -> Job | None:
-    """Take the next job."""
-    return queue.take("me", now=LATER + at)
+    """Take the next job, with a lease of one minute."""
+    return queue.take("me", now=LATER + at, until=LATER + at + timedelta(minutes=1))
 
 
 def test_jobs_come_by_priority_and_then_in_their_order(queue: SqlJobQueue) -> None:
@@ -113,21 +113,20 @@ def test_a_full_queue_lets_the_last_ones_go(queue: SqlJobQueue) -> None:
 
 
 def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqlJobQueue) -> None:
-    """The job of a process whose lease has expired is another's next attempt; the first can no longer change it."""
+    """A job whose lease has expired is taken again as another attempt; its first process can no longer change it."""
     queue.put("S1", priority=0, now=LATER, most=9)
-    assert queue.lead("stalled", now=LATER, until=LATER + timedelta(minutes=1))
-    job = queue.take("stalled", now=LATER)
+    job = take(queue)
     assert job is not None
-    assert queue.take("stalled", now=LATER) is None
-    assert queue.lead("stalled", now=LATER, until=LATER + timedelta(minutes=5))
+    assert take(queue, timedelta(seconds=59)) is None
+    queue.renew(job, until=LATER + timedelta(minutes=5))
     assert not queue.due(LATER + timedelta(minutes=4))
     assert queue.due(LATER + timedelta(minutes=5))
-    assert queue.lead("me", now=LATER + timedelta(minutes=5), until=LATER + timedelta(minutes=6))
     again = take(queue, timedelta(minutes=5))
     assert again is not None
     assert (again.subject, again.attempts) == ("S1", 1)
     assert again.error == "it stalled, or the process that worked at it ended"
     # The first process resumes after a pause: the job belongs to another one by then.
+    queue.renew(job, until=LATER + timedelta(hours=1))
     queue.give_back(job, due=LATER)
     queue.fail(job, "too late", due=None)
     assert queue.jobs() == [again]
@@ -156,7 +155,7 @@ def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqlJobQueue) -> None:
     queue.announce("killed", until=ahead + minute)
     for summary in (1, 2):
         queue.put(f"S{summary}", priority=0, now=ahead, most=9)
-    assert queue.take("killed", now=ahead) is not None
+    assert queue.take("killed", now=ahead, until=ahead + minute) is not None
     assert not queue.other_holds_lease("me", LATER)
     assert queue.lead("me", now=LATER, until=LATER + minute)
     assert not queue.lead("other", now=LATER - timedelta(seconds=5), until=LATER)
@@ -249,8 +248,8 @@ def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, cloc
     """A job whose process dies at each attempt is given up."""
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", max_attempts=2)
     work.offer("S1", 10)
-    for process in ("first", "second"):
-        assert queue.take(process, now=clock.now) is not None
+    for _ in range(2):
+        assert take(queue, clock.now - LATER) is not None
         clock.now += timedelta(minutes=2)
     assert work.step() == 0.0
     assert [(job.state, job.error) for job in queue.jobs()] == [

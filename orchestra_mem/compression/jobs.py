@@ -170,7 +170,7 @@ class BackgroundWork:
             return _LOOK_EVERY_S
         if self._queue.announced(self._owner, now) or self._busy():
             return _BUSY_WAIT_S
-        job = self._queue.take(self._owner, now=now)
+        job = self._queue.take(self._owner, now=now, until=until)
         if job is None:
             return _LOOK_EVERY_S
         if job.attempts >= self._max_attempts:
@@ -217,7 +217,9 @@ class BackgroundWork:
         with suppress(StorageError):  # if the storage fails, no other process can take the job either
             if time.monotonic() - self._renewed > _LEASE_S / 3:
                 self._renewed = time.monotonic()
-                if not self._queue.lead(self._owner, now=now, until=now + timedelta(seconds=_LEASE_S)):
+                until = now + timedelta(seconds=_LEASE_S)
+                self._queue.renew(job, until=until)
+                if not self._queue.lead(self._owner, now=now, until=until):
                     return True
             if time.monotonic() - self._looked > _LOOK_ABROAD_S:
                 self._looked = time.monotonic()

@@ -23,7 +23,7 @@ _LEAD = "background"
 _WANTED = "foreground of "
 # A time more than an hour ahead counts as past: no job waits and no lease lasts that long, so some clock ran fast.
 _PAST = "({0} <= :now OR {0} > :now + 3600000000)"
-_LASTS = f"NOT {_PAST.format('leases.until')}"
+_LASTS = f"NOT {_PAST.format('until')}"
 
 
 class SqlJobQueue(Stored):
@@ -50,21 +50,28 @@ class SqlJobQueue(Stored):
             )
             return self._exists("SELECT 1 FROM jobs WHERE subject = :subject", subject=subject)
 
-    def take(self, owner: str, *, now: datetime) -> Job | None:
-        """Requeue the jobs that other processes left; then give the first due job to `owner`, the leader, if any."""
+    def take(self, owner: str, *, now: datetime, until: datetime) -> Job | None:
+        """Requeue jobs with an expired lease, then lease the first due job to `owner`; return None if no job is due."""
         with self._database.transaction("job"):
-            self._write(
-                "UPDATE jobs SET state = 'waiting', attempts = attempts + 1, error = ?, owner = NULL "
-                "WHERE state = 'running' AND owner <> ?",
-                STALLED, owner,
-            )  # fmt: skip
+            self._database.write(
+                "job",
+                "UPDATE jobs SET state = 'waiting', attempts = attempts + 1, error = :error, owner = NULL "
+                f"WHERE state = 'running' AND {_PAST.format('until')}",
+                {"error": STALLED, "now": now},
+            )
             first = f"WHERE state = 'waiting' AND {_PAST.format('due')} ORDER BY priority, id LIMIT 1"
             found = self._database.find(_JOBS, first, {"now": now})
             if not found:
                 return None
-            query = "UPDATE jobs SET state = 'running', owner = ?, since = ? WHERE id = ?"
-            self._write(query, owner, now, found[0].id)
+            self._write(
+                "UPDATE jobs SET state = 'running', owner = ?, since = ?, until = ? WHERE id = ?",
+                owner, now, until, found[0].id,
+            )  # fmt: skip
         return replace(found[0], state=JobState.RUNNING, since=now)
+
+    def renew(self, job: Job, *, until: datetime) -> None:
+        """Extend the lease of a running job, unless another process has taken the job meanwhile."""
+        self._write("UPDATE jobs SET until = ? WHERE id = ? AND since = ?", until, job.id, job.since)
 
     def finish(self, job: Job) -> None:
         """Remove a completed job."""
@@ -106,10 +113,11 @@ class SqlJobQueue(Stored):
             self._write("DELETE FROM leases WHERE name = ? AND owner = ?", _LEAD, owner)
 
     def due(self, now: datetime) -> bool:
-        """Check whether there is a job that `take` would return: one that is due, or that its process has left."""
-        leads = f"SELECT 1 FROM leases WHERE name = :name AND leases.owner = jobs.owner AND {_LASTS}"
-        is_due, is_left = f"state = 'waiting' AND {_PAST.format('due')}", f"state = 'running' AND NOT EXISTS ({leads})"
-        return self._exists(f"SELECT 1 FROM jobs WHERE ({is_due}) OR ({is_left})", name=_LEAD, now=now)
+        """Check whether there is a job that `take` would return."""
+        waiting, running = _PAST.format("due"), _PAST.format("until")
+        return self._exists(
+            f"SELECT 1 FROM jobs WHERE (state = 'waiting' AND {waiting}) OR (state = 'running' AND {running})", now=now
+        )
 
     def other_holds_lease(self, owner: str, now: datetime) -> bool:
         """Check whether another process holds the background-work lease."""
