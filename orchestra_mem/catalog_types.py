@@ -283,11 +283,8 @@ class CatalogStore(Protocol):
 
     def put_exchange(self, exchange: Exchange) -> None: ...
 
-    def exchanges(self, limit: int | None = None) -> list[Exchange]:
-        """Return queued exchanges, oldest first; None for no limit."""
-
-    def exchanges_failed(self) -> list[Exchange]:
-        """Return the exchanges that have failed `MAX_ATTEMPTS` times."""
+    def exchanges(self, limit: int | None = None, *, failed: bool = False) -> list[Exchange]:
+        """Return queued exchanges, oldest first, or those that have failed `MAX_ATTEMPTS` times; None for no limit."""
 
     def exchange_done(self, exchange: Exchange) -> bool:
         """Remove an exchange that has been learnt from; return False if it was already gone."""

@@ -32,7 +32,8 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -183,6 +184,19 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
         right = "read" if doing == "reading" else "write"
         return StorageReadOnlyError(f"{doing} {path}: {cause}; give this user the right to {right} there")
     return StorageError(f"{doing} {path}: {cause}")
+
+
+@contextmanager
+def telling(doing: str, path: Path) -> Iterator[None]:
+    """Translate an `OSError` in the block by `storage_error`.
+
+    Raises:
+        StorageError: Instead of the `OSError`.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, doing, path) from error
 
 
 def database_error(error: Exception, text: str, *, kept: str) -> StorageError | None:

@@ -150,7 +150,7 @@ class Ledger(Protocol):
         """Return the newest level-0 summaries, oldest first: of sessions and document sections, or of sections only."""
 
     def add_must_keeps(
-        self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
+        self, session: str, judged_through: int, new: Sequence[MustKeep], changed: Sequence[tuple[MustKeep, MustKeep]]
     ) -> None: ...
 
     def next_must_keep_id(self) -> int: ...
@@ -269,7 +269,7 @@ class SharedFiles(Protocol):
         """Return the number of the newest revision, 0 if there is none."""
 
     def put_all(self, files: Sequence[SharedFile]) -> list[int]:
-        """Store new revisions of all files or of none, based on their `revision` (0: new file); return the numbers."""
+        """Store new revisions of all files or of none, as `put` does, and return their numbers."""
 
-    def put(self, file: SharedFile, *, known: int) -> int:
-        """Store a new revision, based on revision `known`, and return its number; raise if `known` is outdated."""
+    def put(self, file: SharedFile) -> int:
+        """Store a new revision, based on the file's `revision` (0: new file); return its number, raise if outdated."""

@@ -77,7 +77,10 @@ def load_settings(
     sources = [_in_file(project_dir / CONFIG_PATH, faults), *_in_environment(environ)]
     sources.append(_first(_in_value(overrides), faults))
     for given in sources:
-        _leave_out_retired(given)
+        for key in RETIRED.keys() & given:  # an old configuration stays valid
+            version, instead = RETIRED[key]
+            place = given.pop(key).place
+            logger.warning("%s: %s has no effect since %s: %s; remove it", place, key, version, instead)
         for key, problem in _problems(given).items():
             faults.append(given.pop(key).fault(key, problem))
             wrong.add(key)
@@ -92,13 +95,6 @@ def load_settings(
         raise ConfigError(tuple(faults))
     origins = {key: each.place for key, (_, each) in winners.items()}
     return settings.of_project(project_dir.resolve().name or "project", origins)
-
-
-def _leave_out_retired(given: dict[str, _Given]) -> None:
-    """Drop removed keys with a warning, so that an old configuration stays valid."""
-    for key in RETIRED.keys() & given:
-        version, instead = RETIRED[key]
-        logger.warning("%s: %s has no effect since %s: %s; remove it", given.pop(key).place, key, version, instead)
 
 
 def _combined(*sources: Mapping[str, _Given]) -> Settings:

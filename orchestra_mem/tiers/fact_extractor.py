@@ -73,9 +73,9 @@ class FactExtractor:
                     return
                 known, settled = self._settled(found)
                 settled = self._without_replaced(operations, known, settled)
-                changed = [fact for fact in settled if fact.id in known and fact != known[fact.id]]
+                changed = [(known[fact.id], fact) for fact in settled if fact.id in known and fact != known[fact.id]]
                 fresh = [fact for fact in settled if fact.id not in known]
-                self._ledger.add_must_keeps(session.id, fresh, changed, judged_through=operations[-1].id)
+                self._ledger.add_must_keeps(session.id, operations[-1].id, fresh, changed)
             reached = operations[-1].id
 
     def add_quoted(self, operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> int:

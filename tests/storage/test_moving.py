@@ -79,7 +79,7 @@ def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path
         assert any(path.parent.name == "archive" for path in documents)
         assert "We close on Sundays." in machine.text()
     with closing(open_database(machine.project / ".obra", machine.settings(SMALL))) as database:
-        assert database.value("test", "SELECT count(*) FROM shared_files") == 0
+        assert database.value("SELECT count(*) FROM shared_files") == 0
     machine.move(SMALL, machine.config)
     with machine.open() as memory:
         assert [operation.type for operation in memory.operations()][31:] == ["decision"]
@@ -168,7 +168,7 @@ def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path,
     with pytest.raises(StorageError, match="another memory already"):
         machine.move(machine.config, SMALL)
     with closing(open_database(machine.project / ".obra", machine.settings(SMALL), moving=True)) as database:
-        assert database.value("test", "SELECT count(*) FROM operations") == 12
+        assert database.value("SELECT count(*) FROM operations") == 12
 
 
 def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: dict[str, Any]) -> None:

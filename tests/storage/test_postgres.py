@@ -138,7 +138,7 @@ def test_after_a_cut_no_call_waits_for_each_dead_connection(
             for _ in range(6):
                 at_once.enter_context(database.reading("each has a connection of its own"))
         postgres.cut_connections()
-        assert until(lambda: database.value("asking", "SELECT 1"), 20) < 5
+        assert until(lambda: database.value("SELECT 1"), 20) < 5
 
 
 def test_while_the_server_is_away_documents_and_the_last_context_are_there(
@@ -196,7 +196,7 @@ def test_a_statement_that_the_server_ends_is_told_as_that(
         stack.callback(connection.execute, "ALTER DATABASE postgres RESET statement_timeout")
         database = stack.enter_context(closing(open_database(tmp_path, load_settings(tmp_path, {}, config))))
         with pytest.raises(StorageError, match="the server ended it: after its statement_timeout") as told:
-            database.value("sleeping", "SELECT pg_sleep(5)")
+            database.value("SELECT pg_sleep(5)")
     assert "cannot be reached" not in str(told.value)
 
 

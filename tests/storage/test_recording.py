@@ -54,7 +54,7 @@ def test_a_reader_who_asks_for_what_is_new_misses_no_number(tmp_path: Path, stor
             while True:
                 last_look = ended.is_set()
                 query = "SELECT id FROM operations WHERE id > ? ORDER BY id"
-                seen.extend(number for (number,) in reader.rows("reading", query, [max(seen, default=0)]))
+                seen.extend(number for (number,) in reader.rows(query, [max(seen, default=0)]))
                 if last_look:
                     return
 
@@ -89,7 +89,7 @@ def test_who_waits_too_long_for_others_is_told_so(tmp_path: Path, storage: dict[
             with pytest.raises(LockTimeoutError, match=r"storage\.busy_timeout_s"), other.transaction("short"):
                 pass
         other.write("short", NOTICE, ["other"])
-        assert one.rows("reading", "SELECT subject FROM notices ORDER BY id") == [("one",), ("other",)]
+        assert one.rows("SELECT subject FROM notices ORDER BY id") == [("one",), ("other",)]
 
 
 def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
         target.write("spoil", "CREATE TRIGGER spoil AFTER INSERT ON notices BEGIN UPDATE notices SET text = 'x'; END")
         with pytest.raises(StorageError, match="what arrived in notices is not what was sent; nothing has been copied"):
             copy_database(source, target, on_table=lambda table, rows: None)
-        assert target.rows("reading", "SELECT * FROM notices") == []
+        assert target.rows("SELECT * FROM notices") == []
         target.write("spoil", "DROP TRIGGER spoil")
         assert copy_database(source, target, on_table=lambda table, rows: None).rows == 1
 

@@ -246,8 +246,8 @@ def test_what_is_undone_while_it_is_being_sent_stays_undone(
     put = SqlSharedFiles.put
     sent: list[SharedFile] = []
 
-    def put_then_undo(self: SqlSharedFiles, file: SharedFile, *, known: int) -> int:
-        revision = put(self, file, known=known)
+    def put_then_undo(self: SqlSharedFiles, file: SharedFile) -> int:
+        revision = put(self, file)
         if not sent and file.machine == "laptop" and "a mistake" in (file.text or "") and "/versions/" not in file.name:
             sent.append(file)
             laptop.log.write_text(before, "utf-8")
@@ -413,7 +413,7 @@ def test_a_name_on_the_server_that_leads_out_of_the_folders_is_skipped(laptop: M
     """A server file name that leads out of the folders is skipped, and later edits are still shared."""
     with closing(open_database(laptop.project / ".obra", laptop.settings())) as database:
         for name in ("memory/../../outside.md", f"memory/{desk.project}/outside.md", "elsewhere/a.md"):
-            SqlSharedFiles(database).put(SharedFile(name=name, revision=0, text="Hello."), known=0)
+            SqlSharedFiles(database).put(SharedFile(name=name, revision=0, text="Hello."))
     for old, new in (("on Tuesdays", "on Mondays"), ("on Mondays", "on Fridays")):
         laptop.edit(old, new)
         for machine in (laptop, desk):

@@ -22,7 +22,6 @@ from orchestra_mem.catalog_types import (
     ItemStatus,
     MemoryItem,
 )
-from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
 
 _NEW_ID = {"id": "nullif(?, 0)"}
@@ -51,33 +50,30 @@ class SqlCatalogStore(Stored):
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             added = self._database.write(_NAME, f"{_ITEMS.insert('digest', 'tag_count')} RETURNING number", values)
             item = replace(item, number=added.row[0])
-            self._set_tags(item, keys)
-            self._set_references(item)
+            self.file_item(item, keys)
         return item
 
     def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
         """Overwrite a stored item. Tag rows are kept for live items only, so no other item is found by tag."""
         with self.changing():
             item = replace(item, changed=self._next_change())
-            before = self._database.value(_NAME, "SELECT ci_source FROM memory_items WHERE number = ?", [item.number])
+            before = self._database.value("SELECT ci_source FROM memory_items WHERE number = ?", [item.number])
             if before != item.ci_source:  # no row of the former agent shows that it has lost an item
                 self._database.write(_NAME, _SET, (_MOVE, item.changed))
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             self._database.write(_NAME, _ITEMS.update("digest", "tag_count", key="number"), values)
-            self._set_tags(item, keys)
-            self._set_references(item)
+            self.file_item(item, keys)
         return item
 
-    def _set_tags(self, item: MemoryItem, keys: Sequence[str]) -> None:
+    def file_item(self, item: MemoryItem, keys: Sequence[str]) -> None:
+        """Store the rows by which an item is found: its references and, if it is live, the keys of its tags."""
         self._database.write(_NAME, "DELETE FROM memory_tags WHERE item = ?", (item.number,))
         if item.status is ItemStatus.LIVE:
             rows = [(item.ci_source, key, item.number) for key in dict.fromkeys(keys)]
             self._database.write_all(_NAME, "INSERT INTO memory_tags VALUES (?, ?, ?)", rows)
-
-    def _set_references(self, item: MemoryItem) -> None:
         self._database.write(_NAME, "DELETE FROM memory_references WHERE item = ?", (item.number,))
-        rows = [(reference, item.number) for reference in dict.fromkeys(item.references)]
-        self._database.write_all(_NAME, "INSERT INTO memory_references VALUES (?, ?)", rows)
+        references = [(reference, item.number) for reference in dict.fromkeys(item.references)]
+        self._database.write_all(_NAME, "INSERT INTO memory_references VALUES (?, ?)", references)
 
     def _next_change(self) -> int:
         query = (
@@ -95,15 +91,13 @@ class SqlCatalogStore(Stored):
         """
         number = item_id[1:] if item_id[:1] in "Mm" and item_id[1:].isdecimal() and len(item_id) < 20 else None
         where, value = ("number = ?", int(number)) if number else ("id = ?", item_id)
-        found = self._database.find("reading the catalog", _ITEMS, f"WHERE {where}", (value,))
-        if not found:
-            raise NotFoundError(f"there is no item {item_id!r} in the catalog; `orchestra-mem catalog list` shows them")
-        return found[0]
+        missing = f"there is no item {item_id!r} in the catalog; `orchestra-mem catalog list` shows them"
+        return self._database.one(_ITEMS, where, value, missing)
 
     def same(self, agent: str, digest: str) -> MemoryItem | None:
         """Return the agent's live item whose content has this digest, None if there is none."""
         tail = "WHERE ci_source = ? AND digest = ? AND status = 'live'"
-        found = self._database.find("reading the catalog", _ITEMS, tail, (agent, digest))
+        found = self._database.find(_ITEMS, tail, (agent, digest))
         return found[0] if found else None
 
     def items(self, where: ItemFilter) -> list[MemoryItem]:
@@ -111,26 +105,24 @@ class SqlCatalogStore(Stored):
         condition, values = _passing(where)
         first = "priority DESC" if where.by_priority else "timestamp DESC"
         tail = f"{condition} ORDER BY {first}, number DESC LIMIT ? OFFSET ?"
-        return self._database.find(
-            "listing the catalog", _ITEMS, tail, [*values, limit_of(where.limit), max(0, where.offset)]
-        )
+        return self._database.find(_ITEMS, tail, [*values, limit_of(where.limit), max(0, where.offset)])
 
     def count(self, where: ItemFilter) -> int:
         """Count the items that match a filter, ignoring its limit and offset."""
         condition, values = _passing(where)
-        return int(self._database.value("counting items", f"SELECT count(*) FROM memory_items {condition}", values))
+        return int(self._database.value(f"SELECT count(*) FROM memory_items {condition}", values))
 
     def by_number(self, numbers: Sequence[int]) -> list[MemoryItem]:
         """Return items by number, in the given order; unknown numbers are skipped."""
         tail = "WHERE number IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
-        found = self._database.find("reading the catalog", _ITEMS, tail, (json.dumps([*numbers]),))
+        found = self._database.find(_ITEMS, tail, (json.dumps([*numbers]),))
         items = {item.number: item for item in found}
         return [items[number] for number in numbers if number in items]
 
     def changed_after(self, change: int, limit: int) -> list[MemoryItem]:
         """Return up to `limit` items changed after the given change number, in order of change."""
         tail = "WHERE changed > ? ORDER BY changed LIMIT ?"
-        return self._database.find("listing the catalog", _ITEMS, tail, (change, limit))
+        return self._database.find(_ITEMS, tail, (change, limit))
 
     def last_change(self, agent: str | None = None) -> int:
         """Return the last change's number, default 0. With `agent`, only its items and moves between agents count."""
@@ -140,20 +132,20 @@ class SqlCatalogStore(Stored):
             "SELECT max(value) FROM (SELECT max(changed) AS value FROM memory_items WHERE ci_source = ? "
             "UNION ALL SELECT value FROM catalog_state WHERE name = ?) AS changes"
         )
-        return int(self._database.value("reading the catalog", query, [agent, _MOVE]) or 0)
+        return int(self._database.value(query, [agent, _MOVE]) or 0)
 
     def last_move(self) -> int:
         """Return the number of the last change that moved an item to another agent, 0 if no item was moved."""
         return self._state(_MOVE) or 0
 
     def _state(self, name: str) -> int | None:
-        value = self._database.value("reading the catalog", "SELECT value FROM catalog_state WHERE name = ?", [name])
+        value = self._database.value("SELECT value FROM catalog_state WHERE name = ?", [name])
         return None if value is None else int(value)
 
     def extracts(self, limit: int) -> list[MemoryItem]:
         """Return the newest live items with an extractive summary that is shorter than the content."""
         tail = "WHERE summary_method = 'extractive' AND status = 'live' AND summary_tokens < tokens "
-        return self._database.find("listing the catalog", _ITEMS, f"{tail}ORDER BY number DESC LIMIT ?", (limit,))
+        return self._database.find(_ITEMS, f"{tail}ORDER BY number DESC LIMIT ?", (limit,))
 
     def figures(self, agent: str, after: int = 0) -> list[tuple[int, ...]]:
         """Return the figures of an agent's live items; with `after`, of its items of any status changed since."""
@@ -163,7 +155,7 @@ class SqlCatalogStore(Stored):
             f"coalesce(expires, {2**63 - 1}) FROM memory_items WHERE ci_source = ? AND "
         )
         tail = "changed > ?" if after else "status = 'live' AND ? = 0"
-        return self._database.rows("reading the catalog", f"{query}{tail} ORDER BY number", (agent, after))
+        return self._database.rows(f"{query}{tail} ORDER BY number", (agent, after))
 
     def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
         """Return (tag key, item number) pairs of an agent's live items, or only of the items in `numbers`."""
@@ -171,18 +163,18 @@ class SqlCatalogStore(Stored):
         if numbers is not None:
             query += " AND item IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
             values.append(json.dumps([*numbers]))
-        return self._database.rows("reading the catalog", query, values)
+        return self._database.rows(query, values)
 
     def expiring(self, now: datetime) -> list[MemoryItem]:
         """Return the live items that have expired by `now`."""
         tail = "WHERE status = 'live' AND expires IS NOT NULL AND expires <= ? ORDER BY number"
-        return self._database.find("listing the catalog", _ITEMS, tail, (now,))
+        return self._database.find(_ITEMS, tail, (now,))
 
     def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
         """Return the agent's live items in excess of `most`, lowest priority and oldest first; none is permanent."""
         tail = "WHERE ci_source = ? AND status = 'live' AND priority < ? ORDER BY priority, timestamp, number LIMIT ?"
         excess = self.count(ItemFilter(agents=(agent,))) - most
-        return self._database.find("listing the catalog", _ITEMS, tail, (agent, permanent_from, max(0, excess)))
+        return self._database.find(_ITEMS, tail, (agent, permanent_from, max(0, excess)))
 
     def agents(self) -> list[str]:
         """Return the agents that have items, live or not, at the cost of one index lookup per agent."""
@@ -192,13 +184,13 @@ class SqlCatalogStore(Stored):
             f"SELECT ({following} WHERE ci_source > agent) FROM found WHERE agent IS NOT NULL) "
             "SELECT agent FROM found WHERE agent IS NOT NULL"
         )
-        return [agent for (agent,) in self._database.rows("listing the catalog", query)]
+        return [agent for (agent,) in self._database.rows(query)]
 
     def statistics(self, agent: str | None = None) -> CatalogStatistics:
         """Return totals over the live items of one agent, or of all agents."""
         condition, values = matching({"status = ?": "live", "ci_source = ?": agent})
         query = f"SELECT count(*), coalesce(sum(tokens), 0), min(timestamp) FROM memory_items {condition}"
-        count, tokens, oldest = self._database.rows("counting items", query, values)[0]
+        count, tokens, oldest = self._database.rows(query, values)[0]
         return CatalogStatistics(
             total_memories=count,
             total_tokens=tokens,
@@ -230,15 +222,10 @@ class SqlCatalogStore(Stored):
         """Queue an exchange for learning."""
         self._database.write("learn", _EXCHANGES.insert(), _EXCHANGES.values(exchange))
 
-    def exchanges(self, limit: int | None = None) -> list[Exchange]:
-        """Return the queued exchanges that have attempts left, oldest first."""
-        tail = "WHERE attempts < ? ORDER BY id LIMIT ?"
-        return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS, limit_of(limit)))
-
-    def exchanges_failed(self) -> list[Exchange]:
-        """Return the exchanges that have failed `MAX_ATTEMPTS` times, oldest first."""
-        tail = "WHERE attempts >= ? ORDER BY id"
-        return self._database.find("listing exchanges", _EXCHANGES, tail, (MAX_ATTEMPTS,))
+    def exchanges(self, limit: int | None = None, *, failed: bool = False) -> list[Exchange]:
+        """Return the queued exchanges that have attempts left, or those that have failed too often, oldest first."""
+        tail = f"WHERE attempts {'>=' if failed else '<'} ? ORDER BY id LIMIT ?"
+        return self._database.find(_EXCHANGES, tail, (MAX_ATTEMPTS, limit_of(limit)))
 
     def exchange_done(self, exchange: Exchange) -> bool:
         """Remove a learnt exchange from the queue; False if it was already removed."""
@@ -269,18 +256,18 @@ class SqlAuditLog(Stored):
             }
         )
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
-        return self._database.find("reading the audit trail", _AUDIT, tail, [*values, limit_of(where.limit)])
+        return self._database.find(_AUDIT, tail, [*values, limit_of(where.limit)])
 
     def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]:
         """Count injections per agent and item, most frequent first within each agent; see `InjectedItem`."""
         conditions = {"agent = ?": agent, "time >= ?": since, "call IN (?)": ["inject", *_USES]}
         condition, values = matching(conditions)
-        name, query = "reading the audit trail", "SELECT agent, call, items, tokens FROM audit"
-        lengths = dict(self._database.rows(name, "SELECT id, tokens FROM memory_items"))
+        query = "SELECT agent, call, items, tokens FROM audit"
+        lengths = dict(self._database.rows("SELECT id, tokens FROM memory_items"))
         asked: Counter[str] = Counter()
         given: Counter[str] = Counter()
         found: dict[tuple[str, str], list[float]] = {}  # injections, tokens, injections since the item was last used
-        for whose, call, listed, tokens in self._database.rows(name, f"{query} {condition} ORDER BY id", values):
+        for whose, call, listed, tokens in self._database.rows(f"{query} {condition} ORDER BY id", values):
             items = json.loads(listed)
             if call != "inject":
                 for item in items:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from itertools import product
 from pathlib import Path
 
@@ -60,18 +60,14 @@ class Database(SqlDatabase):
         self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self._files = HeldFiles(path)
-        self._address, self._copy = readable(path) if read_only else (path.absolute().as_uri(), None)
-        try:
-            with self._translated("opening"):
-                self._writer = self._connect()
-                try:
-                    self._prepare()
-                except BaseException:
-                    self._writer.close()
-                    raise
-        except BaseException:
-            self._remove_copy()
-            raise
+        with ExitStack() as opened, self._translated("opening"):
+            self._address, copy = readable(path) if read_only else (path.absolute().as_uri(), None)
+            if copy is not None:
+                opened.callback(copy.cleanup)
+            self._writer = self._connect()
+            opened.callback(self._writer.close)
+            self._prepare()
+            self._opened = opened.pop_all()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -96,7 +92,12 @@ class Database(SqlDatabase):
         if version < len(MIGRATIONS):
             # If read-only, this is the temporary copy of an empty database, which no other process has open.
             with nullcontext() if self.read_only else self.transaction("migrate"):
-                self._migrate()
+                # Check again: another process may have migrated the file in the meantime.
+                for step in MIGRATIONS[self._check_ours() :]:
+                    for statement in step.split(";"):
+                        self._writer.execute(statement)
+                self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._writer.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         self._files.hold()
 
     def _check_ours(self) -> int:
@@ -113,20 +114,10 @@ class Database(SqlDatabase):
             )
         return version
 
-    def _migrate(self) -> None:
-        # Check again, within the transaction: another process may have migrated the file in the meantime.
-        version = self._check_ours()
-        for step in MIGRATIONS[version:]:
-            for statement in step.split(";"):
-                self._writer.execute(statement)
-        if version < len(MIGRATIONS):
-            self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._writer.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
     @property
     def schema_version(self) -> int:
         """The number of the last migration applied to this file."""
-        return int(self.value("reading the schema", "PRAGMA user_version"))
+        return int(self.value("PRAGMA user_version"))
 
     @contextmanager
     def _begun(self, name: str) -> Iterator[sqlite3.Connection]:
@@ -161,28 +152,21 @@ class Database(SqlDatabase):
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
-        reader = self._take_reader()
+        with self._pool_lock:
+            self._check_open()
+            reader = self._readers.pop() if self._readers else None
+        if reader is None:
+            self._check_in_place("reading")  # connecting would create a new file
+            reader = self._connect()
+            reader.execute("PRAGMA query_only = ON")
         try:
             yield reader
         finally:
-            self._give_back(reader)
-
-    def _take_reader(self) -> sqlite3.Connection:
-        with self._pool_lock:
-            self._check_open()
-            if self._readers:
-                return self._readers.pop()
-        self._check_in_place("reading")  # connecting would create a new file
-        reader = self._connect()
-        reader.execute("PRAGMA query_only = ON")
-        return reader
-
-    def _give_back(self, reader: sqlite3.Connection) -> None:
-        with self._pool_lock:
-            if not self._closed:
-                self._readers.append(reader)
-                return
-        reader.close()
+            with self._pool_lock:
+                if self._closed:
+                    reader.close()
+                else:
+                    self._readers.append(reader)
 
     def commit_count(self) -> tuple[int, int]:
         """Return two counters: commits by other connections, and rows changed by this one. Takes microseconds."""
@@ -209,7 +193,7 @@ class Database(SqlDatabase):
 
     def check(self) -> str | None:
         """Check the integrity of the file; return None if it is sound, else SQLite's error message."""
-        result = str(self.value("checking", "PRAGMA quick_check(1)"))
+        result = str(self.value("PRAGMA quick_check(1)"))
         return None if result == "ok" else result
 
     def tables(self) -> dict[str, dict[str, bool]]:
@@ -218,7 +202,7 @@ class Database(SqlDatabase):
             "SELECT m.name, c.name, c.type = 'TEXT' FROM sqlite_schema m, pragma_table_info(m.name) c "
             "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid"
         )
-        return columns_of(self.rows("reading the schema", query))
+        return columns_of(self.rows(query))
 
     def checkpoint(self) -> None:
         """Copy the write-ahead log into the database now, as far as readers allow, so that no later write has to.
@@ -267,11 +251,7 @@ class Database(SqlDatabase):
             for connection in [*self._readers, self._writer, *last]:
                 connection.close()
             self._readers.clear()
-            self._remove_copy()
-
-    def _remove_copy(self) -> None:
-        if self._copy is not None:
-            self._copy.cleanup()
+            self._opened.close()
 
     def _check_in_place(self, doing: str) -> None:
         """Raise if an open file was replaced; run a checkpoint if only the log was deleted, to save the log's data."""

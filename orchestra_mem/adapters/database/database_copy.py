@@ -13,8 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from orchestra_mem.adapters.database.catalog_store import SqlCatalogStore
 from orchestra_mem.adapters.database.connection import Database
-from orchestra_mem.adapters.database.statements import Connection, SqlDatabase
+from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.core.catalog.tags import tag_key
 from orchestra_mem.core.work.wording import search_text
 from orchestra_mem.errors import StorageError
@@ -57,7 +58,7 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
     with target.transaction("copy") as connection:
         for table, columns in source.tables().items():
             is_there = next(_rows(target, table, columns), None) is not None
-            count = int(source.value("copy", f"SELECT count(*) FROM {table} WHERE {_copied(table)}"))
+            count = int(source.value(f"SELECT count(*) FROM {table} WHERE {_copied(table)}"))
             on_table(table, count)
             names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
             sent, arrived = hashlib.sha256(), hashlib.sha256()
@@ -95,7 +96,7 @@ def _rows(database: SqlDatabase, table: str, columns: dict[str, Any]) -> Iterato
     names = ", ".join(f'"{name}"' for name in columns)
     query = f"SELECT {names} FROM {table} WHERE {_copied(table)} ORDER BY {order} LIMIT ? OFFSET ?"
     at = 0
-    while part := database.rows("copy", query, (_AT_ONCE, at)):
+    while part := database.rows(query, (_AT_ONCE, at)):
         yield from part
         at += len(part)
 
@@ -141,7 +142,7 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
         key = next((name for name in ("number", "id", "name", "item") if name in columns), next(iter(columns)))
         texts = sorted((name for name, is_text in columns.items() if is_text), key=lambda name: name == key)
         names = ", ".join(f'"{name}"' for name in (key, *texts))
-        for row, *values in database.rows("reading all texts", f"SELECT {names} FROM {table} ORDER BY {key}"):
+        for row, *values in database.rows(f"SELECT {names} FROM {table} ORDER BY {key}"):
             for column, value in zip(texts, values, strict=True):
                 if value:
                     yield StoredText(table, key, column, row, value, *_parsed(value))
@@ -167,7 +168,7 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
                 query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'
                 stored = dump_json(changed) if text.is_json else changed
                 connection.execute(query, (stored, text.row, text.stored))
-                _derive(connection, text, changed)
+                _derive(database, text)
                 count += 1
         for number, former in former_texts(database):
             if change(former) != former:
@@ -176,21 +177,15 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
     return count
 
 
-def _derive(connection: Connection, text: StoredText, changed: Any) -> None:
+def _derive(database: SqlDatabase, text: StoredText) -> None:
     """Rebuild the search data derived from a changed text: `change` may miss a secret that is in lower case there."""
-    row = (text.row,)
     if text.table == "work_items":
-        found = connection.execute("SELECT title, description FROM work_items WHERE id = ?", row).fetchone()
-        connection.execute("UPDATE work_items SET folded = ? WHERE id = ?", (search_text(*found), *row))
-    elif text.table == "memory_items" and text.column == "tags":
-        connection.execute("DELETE FROM memory_tags WHERE item = ?", row)
-        live = "SELECT ci_source, ?, number FROM memory_items WHERE status = 'live' AND number = ?"
-        keys = dict.fromkeys(map(tag_key, changed))
-        connection.executemany(f"INSERT INTO memory_tags {live}", [(key, *row) for key in keys])
-    elif text.table == "memory_items" and text.column == "references":
-        connection.execute("DELETE FROM memory_references WHERE item = ?", row)
-        rows = [(reference, *row) for reference in dict.fromkeys(changed)]
-        connection.executemany("INSERT INTO memory_references VALUES (?, ?)", rows)
+        found = database.rows("SELECT title, description FROM work_items WHERE id = ?", [text.row])[0]
+        database.write("redact", "UPDATE work_items SET folded = ? WHERE id = ?", [search_text(*found), text.row])
+    elif text.table == "memory_items" and text.column in ("tags", "references"):
+        catalog = SqlCatalogStore(database)
+        for item in catalog.by_number([int(text.row)]):
+            catalog.file_item(item, [tag_key(tag) for tag in item.tags])
 
 
 def _parsed(value: str) -> tuple[Json, bool]:

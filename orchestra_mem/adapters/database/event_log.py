@@ -79,60 +79,53 @@ class SqlEventLog(Stored):
         Raises:
             NotFoundError: No such operation exists.
         """
-        found = self._database.find("reading an operation", _OPERATIONS, "WHERE id = ?", (operation_id,))
-        if not found:
-            raise NotFoundError(f"there is no operation {operation_id}; `orchestra-mem ops` lists them")
-        return found[0]
+        missing = f"there is no operation {operation_id}; `orchestra-mem ops` lists them"
+        return self._database.one(_OPERATIONS, "id = ?", operation_id, missing)
 
     def operations(self, where: OperationFilter) -> list[Operation]:
         """Return the operations that match a filter, by ascending id; with a `limit`, the newest ones."""
         condition, values = _passing(where)
         tail = f"{condition} ORDER BY id DESC LIMIT ? OFFSET ?"
         values += [limit_of(where.limit), where.offset]
-        return self._database.find("listing operations", _OPERATIONS, tail, values)[::-1]
+        return self._database.find(_OPERATIONS, tail, values)[::-1]
 
     def outline(self, session: str, after: int) -> list[tuple[int, int, datetime]]:
         """Return (id, entry tokens, time) of the operations after id `after` that a session's document shows."""
-        rows = self._database.rows(
-            "listing operations",
+        query = (
             "SELECT id, entry_tokens, timestamp FROM operations "
-            f"WHERE session = {SESSION_NUMBER} AND id > ? AND {_IS_SHOWN} ORDER BY id",
-            (session, after),
+            f"WHERE session = {SESSION_NUMBER} AND id > ? AND {_IS_SHOWN} ORDER BY id"
         )
+        rows = self._database.rows(query, (session, after))
         return [(number, tokens, from_microseconds(time)) for number, tokens, time in rows]
 
     def count(self, where: OperationFilter | None = None) -> int:
         """Return the number of operations that match a filter, ignoring its limit and offset."""
         condition, values = _passing(where or OperationFilter())
-        return int(self._database.value("counting operations", f"SELECT count(*) FROM operations{condition}", values))
+        return int(self._database.value(f"SELECT count(*) FROM operations{condition}", values))
 
     def type_counts(self, session: str) -> dict[str, tuple[int, int]]:
         """Return the count and the used tokens of each operation type in a session, in order of first use."""
-        rows = self._database.rows(
-            "counting operations",
-            f"SELECT type, count(*), sum(tokens) FROM operations WHERE session = {SESSION_NUMBER} "
-            "GROUP BY type ORDER BY min(id)",
-            (session,),
-        )
+        query = f"SELECT type, count(*), sum(tokens) FROM operations WHERE session = {SESSION_NUMBER} "
+        rows = self._database.rows(f"{query}GROUP BY type ORDER BY min(id)", (session,))
         return {kind: (count, tokens) for kind, count, tokens in rows}
 
     def agents(self, session: str) -> list[str]:
         """Return the names of the agents with operations in a session, sorted."""
         query = f"SELECT DISTINCT agent FROM operations WHERE session = {SESSION_NUMBER} AND agent IS NOT NULL"
-        return sorted(agent for (agent,) in self._database.rows("listing agents", query, (session,)))
+        return sorted(agent for (agent,) in self._database.rows(query, (session,)))
 
     def first_operation(self, session: str) -> int:
         """Return the id of a session's first operation, 0 if it has none."""
         query = f"SELECT coalesce(min(id), 0) FROM operations WHERE session = {SESSION_NUMBER}"
-        return int(self._database.value("reading the first operation", query, (session,)))
+        return int(self._database.value(query, (session,)))
 
     def last_operation(self) -> int:
         """Return the id of the newest operation, 0 if there is none."""
-        return int(self._database.value("reading the last operation", "SELECT coalesce(max(id), 0) FROM operations"))
+        return int(self._database.value("SELECT coalesce(max(id), 0) FROM operations"))
 
     def live_session(self) -> Session | None:
         """Return the session that new operations are recorded in, None if no session is active."""
-        found = self._database.find("reading the session", _SESSIONS, _LIVE)
+        found = self._database.find(_SESSIONS, _LIVE)
         return found[0] if found else None
 
     def session(self, session_id: str) -> Session:
@@ -141,10 +134,10 @@ class SqlEventLog(Stored):
         Raises:
             NotFoundError: No session matches, or several share the prefix.
         """
-        found = self._database.find("reading a session", _SESSIONS, "WHERE id = ?", (session_id,))
+        found = self._database.find(_SESSIONS, "WHERE id = ?", (session_id,))
         if not found:
             tail = "WHERE substr(id, 1, ?) = ? ORDER BY number LIMIT 2"
-            found = self._database.find("reading a session", _SESSIONS, tail, (len(session_id), session_id))
+            found = self._database.find(_SESSIONS, tail, (len(session_id), session_id))
         if len(found) != 1:
             problem = "several sessions begin" if found else "no session begins"
             raise NotFoundError(f"{problem} with {session_id!r}; `orchestra-mem sessions` lists them")
@@ -152,7 +145,7 @@ class SqlEventLog(Stored):
 
     def sessions(self) -> list[Session]:
         """Return all sessions, oldest first."""
-        return self._database.find("listing sessions", _SESSIONS, "ORDER BY number")
+        return self._database.find(_SESSIONS, "ORDER BY number")
 
     def set_spilled(self, session: str, through: int) -> None:
         """Record that the session document contains the operations up to `through`."""
@@ -177,8 +170,7 @@ class SqlEventLog(Stored):
         if self._database.read_only:  # a flush cannot be finished without writing
             return []
         query = f"SELECT {_SESSIONS.columns}, closing FROM sessions WHERE status = 'flushing' ORDER BY number"
-        rows = self._database.rows("reading sessions", query)
-        return [(_SESSIONS.load(row), row[-1] or "") for row in rows]
+        return [(_SESSIONS.load(row), row[-1] or "") for row in self._database.rows(query)]
 
     def end_session(self, session: str, *, ended: datetime, archive: str) -> None:
         """Mark a flushed session as archived, with its end time and the path of its document."""
@@ -191,7 +183,7 @@ class SqlEventLog(Stored):
     def closing(self, session: str) -> str:
         """Return the closing text of a flushed session."""
         query = "SELECT closing FROM sessions WHERE id = ?"
-        return str(self._database.value("reading a session", query, [session]) or "")
+        return str(self._database.value(query, [session]) or "")
 
     def forget_archive(self, session: str) -> None:
         """Record that the archived document of a session has been deleted."""
@@ -203,14 +195,14 @@ class SqlEventLog(Stored):
 
     def last_refresh(self) -> int:
         """Return the id of the last operation before the latest refresh, 0 if there was no refresh."""
-        return int(self._database.value("reading refreshes", "SELECT coalesce(max(operation), 0) FROM refreshes"))
+        return int(self._database.value("SELECT coalesce(max(operation), 0) FROM refreshes"))
 
     def window_usage(self, limit: int) -> tuple[list[tuple[int, datetime, int]], list[WindowRefresh]]:
         """See `ports.EventLog`."""
-        doing, begin = "reading the window's past", max(0, self.last_operation() - limit)
+        begin = max(0, self.last_operation() - limit)
         query = "SELECT coalesce(max(operation), ?) FROM refreshes WHERE operation <= ?"
-        begin = int(self._database.value(doing, query, (begin, begin)))
+        begin = int(self._database.value(query, (begin, begin)))
         query = "SELECT id, timestamp, tokens FROM operations WHERE id > ? ORDER BY id"
-        found = self._database.rows(doing, query, (begin,))
+        found = self._database.rows(query, (begin,))
         rows = [(id_, from_microseconds(time), tokens) for id_, time, tokens in found]
-        return rows, self._database.find(doing, _REFRESHES, "WHERE operation >= ? ORDER BY id", (begin,))
+        return rows, self._database.find(_REFRESHES, "WHERE operation >= ? ORDER BY id", (begin,))

@@ -14,6 +14,8 @@ from orchestra_mem.types import Summary
 
 _JOBS = Table("jobs", Job)
 _DRAFTS = Table("summary_drafts", SummaryDraft)
+# What a draft changes in its summary.
+_BETTER = ("text", "tokens", "method", "must_keeps", "put_back", "verdict", "seconds")
 _TRIALS = Table("model_trials", Trial)
 # Older trials say nothing about the current model.
 _TRIALS_KEPT = 5_000
@@ -58,7 +60,7 @@ class SqlJobQueue(Stored):
                 {"error": STALLED, "now": now},
             )
             first = f"WHERE state = 'waiting' AND {_PAST.format('due')} ORDER BY priority, id LIMIT 1"
-            found = self._database.find("job", _JOBS, first, {"now": now})
+            found = self._database.find(_JOBS, first, {"now": now})
             if not found:
                 return None
             self._write(
@@ -91,7 +93,7 @@ class SqlJobQueue(Stored):
 
     def jobs(self) -> list[Job]:
         """Return all jobs: running and failed ones first, then the waiting ones in order of priority."""
-        return self._database.find("listing jobs", _JOBS, "ORDER BY state = 'waiting', priority, id")
+        return self._database.find(_JOBS, "ORDER BY state = 'waiting', priority, id")
 
     def lead(self, owner: str, *, now: datetime, until: datetime) -> bool:
         """Acquire or renew the background-work lease; return False if another process holds the lease."""
@@ -143,7 +145,7 @@ class SqlJobQueue(Stored):
         self._database.write("job", query, values)
 
     def _exists(self, query: str, **values: object) -> bool:
-        return bool(self._database.rows("looking for jobs", f"{query} LIMIT 1", values))
+        return bool(self._database.rows(f"{query} LIMIT 1", values))
 
 
 class SqlDraftStore(Stored):
@@ -166,21 +168,13 @@ class SqlDraftStore(Stored):
         condition, values = matching(
             {f"(SELECT session FROM summaries WHERE id = summary) = {SESSION_NUMBER}": session}
         )
-        return self._database.find("listing drafts", _DRAFTS, f"{condition} ORDER BY summary", values)
+        return self._database.find(_DRAFTS, f"{condition} ORDER BY summary", values)
 
     def place(self, draft: SummaryDraft) -> Summary:
         """Replace the summary's text in the ledger by the draft's. The draft stays, marked as placed, until `drop`."""
         with self._database.transaction("improve"):
-            summary = replace(
-                self._ledger.summary(draft.summary),
-                text=draft.text,
-                tokens=draft.tokens,
-                method=draft.method,
-                must_keeps=draft.must_keeps,
-                put_back=draft.put_back,
-                verdict=draft.verdict,
-                seconds=draft.seconds,
-            )
+            better = {name: getattr(draft, name) for name in _BETTER}
+            summary = replace(self._ledger.summary(draft.summary), **better)
             self._database.write(
                 "improve",
                 "UPDATE summaries SET text = ?, tokens = ?, method = ?, details = ? WHERE id = ?",
@@ -211,4 +205,4 @@ class SqlTrialLog(Stored):
         """Return up to `limit` trials, newest first."""
         condition, values = matching({"model = ?": model, "content = ?": content})
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
-        return self._database.find("listing trials", _TRIALS, tail, [*values, max(0, limit)])
+        return self._database.find(_TRIALS, tail, [*values, max(0, limit)])

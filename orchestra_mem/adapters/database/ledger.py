@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import lru_cache
@@ -66,7 +66,7 @@ class SqlLedger(Stored):
 
     def next_summary_id(self) -> int:
         """Return the id for the next summary."""
-        return int(self._database.value("reading summaries", "SELECT coalesce(max(id), 0) + 1 FROM summaries"))
+        return int(self._database.value("SELECT coalesce(max(id), 0) + 1 FROM summaries"))
 
     def summary(self, summary_id: int) -> Summary:
         """Return a summary by its id.
@@ -74,7 +74,7 @@ class SqlLedger(Stored):
         Raises:
             NotFoundError: No such summary exists.
         """
-        found = self._summaries("reading a summary", "WHERE id = ?", (summary_id,))
+        found = self._summaries("WHERE id = ?", (summary_id,))
         if not found:
             raise NotFoundError(f"there is no summary S{summary_id}; `orchestra-mem losses` lists them")
         return found[0]
@@ -83,7 +83,7 @@ class SqlLedger(Stored):
         """Return summaries of level 1 and up, in operation order; with `standing`, only summaries without a parent."""
         condition, values = matching({f"session = {SESSION_NUMBER}": session, "level > ?": 0})
         condition += " AND parent IS NULL" if standing else ""
-        return self._summaries("listing summaries", f"{condition} ORDER BY first_operation, level", values)
+        return self._summaries(f"{condition} ORDER BY first_operation, level", values)
 
     def level_zero_summaries(
         self, session: str | None = None, *, limit: int | None = None, sections: bool = False
@@ -102,54 +102,38 @@ class SqlLedger(Stored):
                 "first_operation = ?": 0 if sections else None,
             }
         )
-        tail = f"{condition} ORDER BY id DESC LIMIT ?"
-        return self._summaries("listing summaries", tail, [*values, limit_of(limit)])[::-1]
+        return self._summaries(f"{condition} ORDER BY id DESC LIMIT ?", [*values, limit_of(limit)])[::-1]
 
-    def _summaries(self, name: str, tail: str, values: Sequence[object]) -> list[Summary]:
-        rows = self._database.rows(name, f"SELECT {_SUMMARIES.columns}, details FROM summaries {tail}", values)
+    def _summaries(self, tail: str, values: Sequence[object]) -> list[Summary]:
+        rows = self._database.rows(f"SELECT {_SUMMARIES.columns}, details FROM summaries {tail}", values)
         return [_SUMMARIES.load(row, **_unpacked(row[-1])) for row in rows]
 
     def add_must_keeps(
-        self, session: str, new: Sequence[MustKeep], changed: Sequence[MustKeep], *, judged_through: int
+        self, session: str, judged_through: int, new: Sequence[MustKeep], changed: Sequence[tuple[MustKeep, MustKeep]]
     ) -> None:
-        """Store new must-keeps under their own ids and update changed ones, which were standing, in one transaction."""
+        """Store the must-keeps found in a session up to an operation, as `edit_must_keeps` does, in one transaction."""
         with self._database.transaction("judge"):
-            self._insert("judge", new)
-            self._database.write_all(
-                "judge",
-                "UPDATE must_keeps SET status = ?, superseded_by = ? WHERE id = ?",
-                [(fact.status, fact.superseded_by, fact.id) for fact in changed],
-            )
-            steps = Counter((fact.kind, fact.status) for fact in [*new, *changed])
-            steps.subtract((fact.kind, MustKeepStatus.STANDING) for fact in changed)
-            self._count("judge", steps)
-            self._database.write(
-                "judge", "UPDATE sessions SET judged_through = ? WHERE id = ?", (judged_through, session)
-            )
+            self.edit_must_keeps(new, changed)
+            query = "UPDATE sessions SET judged_through = ? WHERE id = ?"
+            self._database.write("judge", query, (judged_through, session))
 
     def edit_must_keeps(self, new: Sequence[MustKeep], edited: Sequence[tuple[MustKeep, MustKeep]]) -> None:
         """Store new must-keeps and overwrite edited ones, given as (before, after) pairs, in one transaction."""
+        steps = Counter((fact.kind, fact.status) for fact in [*new, *(now for _, now in edited)])
+        steps.subtract((before.kind, before.status) for before, _ in edited)
         with self._database.transaction("edit"):
-            self._insert("edit", new)
+            self._database.write_all("edit", _MUST_KEEPS.insert(), map(_MUST_KEEPS.values, new))
             self._database.write_all("edit", _MUST_KEEPS.update(), [_MUST_KEEPS.values(fact) for _, fact in edited])
-            steps = Counter((fact.kind, fact.status) for fact in [*new, *(now for _, now in edited)])
-            steps.subtract((before.kind, before.status) for before, _ in edited)
-            self._count("edit", steps)
-
-    def _insert(self, name: str, facts: Sequence[MustKeep]) -> None:
-        self._database.write_all(name, _MUST_KEEPS.insert(), map(_MUST_KEEPS.values, facts))
-
-    def _count(self, name: str, steps: Mapping[tuple[MustKeepKind, MustKeepStatus], int]) -> None:
-        self._database.write_all(
-            name,
-            "INSERT INTO must_keep_counts (kind, status, count) VALUES (?, ?, ?) "
-            "ON CONFLICT (kind, status) DO UPDATE SET count = must_keep_counts.count + excluded.count",
-            [(*key, step) for key, step in steps.items() if step],
-        )
+            self._database.write_all(
+                "edit",
+                "INSERT INTO must_keep_counts (kind, status, count) VALUES (?, ?, ?) "
+                "ON CONFLICT (kind, status) DO UPDATE SET count = must_keep_counts.count + excluded.count",
+                [(*key, step) for key, step in steps.items() if step],
+            )
 
     def by_hand(self) -> list[MustKeep]:
         """Return the facts that people wrote by hand and that come from no operation, by ascending id."""
-        return self._facts("listing must-keeps", "WHERE author = 'person' AND operation = 0 ORDER BY id")
+        return self._facts("WHERE author = 'person' AND operation = 0 ORDER BY id")
 
     def adding_must_keeps(self) -> AbstractContextManager[object]:
         """Open a transaction that keeps others from adding must-keeps between `next_must_keep_id` and the insert."""
@@ -157,7 +141,7 @@ class SqlLedger(Stored):
 
     def next_must_keep_id(self) -> int:
         """Return the id for the next must-keep."""
-        return int(self._database.value("reading must-keeps", "SELECT coalesce(max(id), 0) + 1 FROM must_keeps"))
+        return int(self._database.value("SELECT coalesce(max(id), 0) + 1 FROM must_keeps"))
 
     def must_keeps(
         self,
@@ -183,26 +167,21 @@ class SqlLedger(Stored):
             }
         )
         order = "weight DESC, id DESC" if weightiest else "id DESC"
-        tail = f"{condition} ORDER BY {order} LIMIT ?"
-        found = self._facts("listing must-keeps", tail, [*values, limit_of(limit)])
+        found = self._facts(f"{condition} ORDER BY {order} LIMIT ?", [*values, limit_of(limit)])
         return sorted(found, key=lambda fact: fact.id)
 
     def must_keeps_by_id(self, numbers: Sequence[int]) -> list[MustKeep]:
         """Return the must-keeps with these ids; unknown ids are skipped."""
-        return self._facts(
-            "reading must-keeps",
-            "WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))",
-            (json.dumps(list(numbers)),),
-        )
+        return self._facts("WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", ([*numbers],))
 
-    def _facts(self, name: str, tail: str, values: Sequence[object] = ()) -> list[MustKeep]:
-        return list(map(_must_keep, self._database.rows(name, f"{_MUST_KEEPS.select} {tail}", values)))
+    def _facts(self, tail: str, values: Sequence[object] = ()) -> list[MustKeep]:
+        return list(map(_must_keep, self._database.rows(f"{_MUST_KEEPS.select} {tail}", values)))
 
     def count_must_keeps(self) -> dict[MustKeepKind, dict[MustKeepStatus, int]]:
         """Return the number of must-keeps by kind and status, from counters kept up to date with each change."""
         counts: dict[MustKeepKind, dict[MustKeepStatus, int]] = {kind: {} for kind in MustKeepKind}
         query = "SELECT kind, status, count FROM must_keep_counts"
-        for kind, status, count in self._database.rows("counting must-keeps", query):
+        for kind, status, count in self._database.rows(query):
             counts[MustKeepKind(kind)][MustKeepStatus(status)] = count
         return counts
 
@@ -212,19 +191,15 @@ class SqlLedger(Stored):
         Raises:
             NotFoundError: No such must-keep exists.
         """
-        found = self._facts("reading a must-keep", "WHERE id = ?", (must_keep_id,))
-        if not found:
-            raise NotFoundError(f"there is no kept fact K{must_keep_id}")
-        return found[0]
+        return self._database.one(_MUST_KEEPS, "id = ?", must_keep_id, f"there is no kept fact K{must_keep_id}")
 
     def written(self, document: str) -> WrittenDocument:
         """Return the machine's last text of a document, and the text of an announced write not yet confirmed."""
-        rows = self._database.rows(
-            "reading a document's base",
+        query = (
             "SELECT written, digest, coalesce(document, written), pending, pending_digest, "
-            "coalesce(pending_document, pending) FROM documents WHERE name = ?",
-            (document,),
+            "coalesce(pending_document, pending) FROM documents WHERE name = ?"
         )
+        rows = self._database.rows(query, (document,))
         return WrittenDocument(*rows[0]) if rows else WrittenDocument()
 
     def announce_write(self, document: str, text: str, digest: str, left: str) -> None:
@@ -260,13 +235,13 @@ class SqlLedger(Stored):
     def written_files(self, document: str) -> Iterator[str]:
         """Yield the stored full texts of a document, oldest first. Texts beyond a size limit have been deleted."""
         query = "SELECT text FROM documents_left WHERE name = ? ORDER BY id"
-        for (packed,) in self._database.rows("reading what an editor had open", query, (document,)):
+        for (packed,) in self._database.rows(query, (document,)):
             yield zlib.decompress(packed).decode("utf-8", "surrogateescape")
 
     def last_read(self, document: str) -> ReadDocument:
         """Return the document as of the last reading of people's edits; empty if no edits were ever read."""
         query = "SELECT base, file, text FROM documents_read WHERE name = ?"
-        rows = self._database.rows("reading a document as it was read", query, (document,))
+        rows = self._database.rows(query, (document,))
         return ReadDocument(*rows[0]) if rows else ReadDocument()
 
     def note_read(self, document: str, read: ReadDocument) -> None:
@@ -296,7 +271,7 @@ class SqlLedger(Stored):
 
     def notices(self) -> list[Notice]:
         """Return the unresolved notices, oldest first."""
-        return self._database.find("reading notices", _NOTICES, "WHERE resolved IS NULL ORDER BY id")
+        return self._database.find(_NOTICES, "WHERE resolved IS NULL ORDER BY id")
 
 
 def details_of(summary: Summary) -> str:

@@ -155,7 +155,7 @@ class PostgresDatabase(SqlDatabase):
     @property
     def schema_version(self) -> int:
         """The number of the last migration applied to the schema."""
-        return int(self.value("reading the schema", "SELECT version FROM schema_version"))
+        return int(self.value("SELECT version FROM schema_version"))
 
     @contextmanager
     def _begun(self, name: str) -> Iterator[ServerConnection]:
@@ -205,7 +205,7 @@ class PostgresDatabase(SqlDatabase):
 
     def commit_count(self) -> tuple[int, int]:
         """Return two counters: the writes committed by all processes, and the writes committed by this object."""
-        return int(self.value("reading", "SELECT commits FROM schema_version")), self._commits
+        return int(self.value("SELECT commits FROM schema_version")), self._commits
 
     def can_write_now(self) -> bool:
         """See `SqlDatabase.can_write_now`."""
@@ -213,7 +213,7 @@ class PostgresDatabase(SqlDatabase):
             return True
         query = f"SELECT set_config('lock_timeout', '50ms', true); SELECT {_LOCK.format(self.schema)}"
         try:
-            with self.reading("reading") as connection:
+            with self.reading() as connection:
                 connection.execute(query)
         except LockTimeoutError:
             return False
@@ -236,7 +236,7 @@ class PostgresDatabase(SqlDatabase):
             "WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position"
         )
         # The server's administrator may have added tables and views to the schema.
-        return columns_of(row for row in self.rows("reading the schema", query) if row[0] in TABLES)
+        return columns_of(row for row in self.rows(query) if row[0] in TABLES)
 
     def compact(self) -> None:
         """Rewrite all tables, so that no deleted or replaced data remain in them."""

@@ -14,11 +14,11 @@ def project_key(database: SqlDatabase, name: str = "redaction") -> bytes:
     within this project.
     """
     query = "SELECT value FROM project_keys WHERE name = ?"
-    key = database.value("reading the project's key", query, [name])
+    key = database.value(query, [name])
     if key is None and not database.read_only:
         made = "INSERT INTO project_keys VALUES (?, ?) ON CONFLICT DO NOTHING"
         database.write("project key", made, [name, os.urandom(16)])
-        key = database.value("reading the project's key", query, [name])
+        key = database.value(query, [name])
     return bytes(key or b"")
 
 
@@ -39,7 +39,7 @@ def mark_moved(database: SqlDatabase, words: str) -> None:
 
 def moved_words(database: SqlDatabase) -> str:
     """Return the message stored by `mark_moved`; empty if the memory was not moved."""
-    found = database.value("opening", "SELECT value FROM project_keys WHERE name = ?", [_KEY])
+    found = database.value("SELECT value FROM project_keys WHERE name = ?", [_KEY])
     return bytes(found or b"").decode()
 
 
@@ -48,8 +48,8 @@ def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
 
     The rows also stay if `source` lacks the last operation in `target`, for example because it is an older copy.
     """
-    last = target.rows("copy", "SELECT * FROM operations ORDER BY id DESC LIMIT 1")
-    has_all = last == source.rows("copy", "SELECT * FROM operations WHERE id = ?", [row[0] for row in last] or [0])
+    last = target.rows("SELECT * FROM operations ORDER BY id DESC LIMIT 1")
+    has_all = last == source.rows("SELECT * FROM operations WHERE id = ?", [row[0] for row in last] or [0])
     if has_all and moved_words(target) and project_key(target) == project_key(source):
         take_mark_away(target)
         for table in target.tables():

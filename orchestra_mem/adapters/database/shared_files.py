@@ -18,7 +18,8 @@ _PUT = (
     "INSERT INTO shared_files (name, revision, text, moved_to, machine) "
     "SELECT :name, coalesce(max(revision), 0) + 1, :text, :moved_to, :machine FROM shared_files WHERE 1 = 1 "
     "ON CONFLICT (name) DO UPDATE SET revision = excluded.revision, text = excluded.text, "
-    "moved_to = excluded.moved_to, machine = excluded.machine WHERE shared_files.revision = :known RETURNING revision"
+    "moved_to = excluded.moved_to, machine = excluded.machine WHERE shared_files.revision = :revision "
+    "RETURNING revision"
 )
 
 
@@ -27,34 +28,26 @@ class SqlSharedFiles(Stored):
 
     def newer_than(self, revision: int) -> list[SharedFile]:
         """Return the files changed after a revision, in order of change."""
-        found = self._database.find(
-            "reading shared documents", _FILES, "WHERE revision > ? ORDER BY revision", (revision,)
-        )
+        found = self._database.find(_FILES, "WHERE revision > ? ORDER BY revision", (revision,))
         return [replace(file, text=file.text and _HELD.sub(_given, file.text)) for file in found]
 
     def last_revision(self) -> int:
         """Return the number of the newest revision, 0 if there is none."""
-        query = "SELECT coalesce(max(revision), 0) FROM shared_files"
-        return int(self._database.value("reading shared documents", query))
+        return int(self._database.value("SELECT coalesce(max(revision), 0) FROM shared_files"))
 
     def put_all(self, files: Sequence[SharedFile]) -> list[int]:
         """Store new revisions of files in one transaction; see `SharedFiles.put_all`."""
         with self._database.transaction("sharing"):
-            return [self.put(file, known=file.revision) for file in files]
+            return [self.put(file) for file in files]
 
-    def put(self, file: SharedFile, *, known: int) -> int:
-        """Store a new revision of a file and return its number.
-
-        Args:
-            file: The file; its `revision` is ignored.
-            known: The revision that the new one is based on, 0 for a new file.
+    def put(self, file: SharedFile) -> int:
+        """Store a new revision of a file, based on its `revision` (0: new file), and return the new number.
 
         Raises:
-            DocumentConflictError: Another machine has stored a revision since `known`.
+            DocumentConflictError: Another machine has stored a revision since.
         """
         text = file.text and _GIVEN.sub(_held, file.text)
-        values = {"name": file.name, "text": text, "moved_to": file.moved_to, "machine": file.machine}
-        done = self._database.write("sharing", _PUT, {**values, "known": known}).row
+        done = self._database.write("sharing", _PUT, _FILES.values(replace(file, text=text))).row
         if done is None:
             raise DocumentConflictError(f"{file.name} was changed on another machine while it was being written")
         return int(done[0])

@@ -17,7 +17,7 @@ from enum import EnumMeta
 from operator import attrgetter
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from orchestra_mem.errors import ClosedError, StorageError, StorageReadOnlyError
+from orchestra_mem.errors import ClosedError, NotFoundError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.serialize import dump_json, from_microseconds, load_json, to_microseconds
 
@@ -213,9 +213,9 @@ class SqlDatabase(ABC):
             self._tell(f"{name}.commit.after")
 
     @contextmanager
-    def reading(self, name: str) -> Iterator[Connection]:
+    def reading(self, doing: str = "reading") -> Iterator[Connection]:
         """Yield a connection that reads committed data, or the connection of this thread's transaction or snapshot."""
-        with self._translated(name):
+        with self._translated(doing):
             own = self._own_transaction()
             if own is not None:
                 yield own
@@ -335,19 +335,26 @@ class SqlDatabase(ABC):
         with self.transaction(name) as connection:
             connection.executemany(query, map(bound, rows))
 
-    def rows(self, name: str, query: str, values: Values = ()) -> list[Any]:
+    def rows(self, query: str, values: Values = ()) -> list[Any]:
         """Return all rows of a query."""
-        with self.reading(name) as connection:
+        with self.reading() as connection:
             found: list[Any] = connection.execute(query, bound(values)).fetchall()
             return found
 
-    def find(self, name: str, table: Table[Record], tail: str = "", values: Values = ()) -> list[Record]:
+    def find(self, table: Table[Record], tail: str = "", values: Values = ()) -> list[Record]:
         """Return a table's records; `tail` is the SQL after the table's name: WHERE, ORDER BY, LIMIT."""
-        return [table.load(row) for row in self.rows(name, f"{table.select} {tail}", values)]
+        return [table.load(row) for row in self.rows(f"{table.select} {tail}", values)]
 
-    def value(self, name: str, query: str, values: Values = ()) -> Any:
+    def one(self, table: Table[Record], condition: str, value: object, missing: str) -> Record:
+        """Return the record that meets a condition; raise `NotFoundError` with the message `missing` without one."""
+        found = self.find(table, f"WHERE {condition}", (value,))
+        if not found:
+            raise NotFoundError(missing)
+        return found[0]
+
+    def value(self, query: str, values: Values = ()) -> Any:
         """Return the first column of a query's first row, None if there is no row."""
-        rows = self.rows(name, query, values)
+        rows = self.rows(query, values)
         return rows[0][0] if rows else None
 
 

@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from orchestra_mem.adapters.database.statements import Connection, Stored, Table, limit_of, matching
 from orchestra_mem.core.work.wording import search_text, search_words
-from orchestra_mem.errors import NotFoundError
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
 _NEW_ID = {"id": "nullif(?, 0)"}
@@ -109,17 +108,13 @@ class SqlWorkStore(Stored):
         Raises:
             NotFoundError: No such item exists.
         """
-        found = self._database.find("reading a work item", _ITEMS, "WHERE id = ?", (item_id,))
-        if not found:
-            raise NotFoundError(f"there is no work item #{item_id}; `orchestra-mem work` lists them")
-        return found[0]
+        missing = f"there is no work item #{item_id}; `orchestra-mem work` lists them"
+        return self._database.one(_ITEMS, "id = ?", item_id, missing)
 
     def items(self, where: WorkFilter) -> list[WorkItem]:
         """Return the items that match a filter, in backlog order."""
         ids, values = listing(where)
-        return self._database.find(
-            "listing work items", _ITEMS, f"WHERE id IN (SELECT id FROM ({ids}) AS chosen) {_BACKLOG}", values
-        )
+        return self._database.find(_ITEMS, f"WHERE id IN (SELECT id FROM ({ids}) AS chosen) {_BACKLOG}", values)
 
     def events(
         self, *, item: int | None = None, operation: int | None = None, after: int = 0, limit: int | None = None
@@ -127,12 +122,11 @@ class SqlWorkStore(Stored):
         """Return events by ascending id, optionally of one item or operation; with a `limit`, the newest ones."""
         condition, values = matching({"id > ?": after, "item = ?": item, "operation = ? AND operation > 0": operation})
         tail = f"{condition} ORDER BY id DESC LIMIT ?"
-        return self._database.find("listing events of work", _EVENTS, tail, [*values, limit_of(limit)])[::-1]
+        return self._database.find(_EVENTS, tail, [*values, limit_of(limit)])[::-1]
 
     def last_event(self) -> int:
         """Return the id of the newest event, 0 if there is none."""
-        query = "SELECT coalesce(max(id), 0) FROM work_events"
-        return int(self._database.value("looking for events of work", query))
+        return int(self._database.value("SELECT coalesce(max(id), 0) FROM work_events"))
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
         """Record the operation that caused the events."""
@@ -143,19 +137,19 @@ class SqlWorkStore(Stored):
     def unattributed(self, until: datetime) -> list[WorkEvent]:
         """Return the events without an operation up to the time `until`, oldest first."""
         tail = "WHERE operation = 0 AND time <= ? ORDER BY id"
-        return self._database.find("listing events of work", _EVENTS, tail, (until,))
+        return self._database.find(_EVENTS, tail, (until,))
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]:
         """Return the number of items of every kind and status, including zeros."""
         found = {kind: dict.fromkeys(WorkStatus, 0) for kind in WorkKind}
         query = "SELECT kind, status, count FROM work_counts"
-        for kind, status, count in self._database.rows("counting work items", query):
+        for kind, status, count in self._database.rows(query):
             found[WorkKind(kind)][WorkStatus(status)] = count
         return found
 
     def progress(self, item_id: int) -> WorkProgress:
         """Return the number of done leaves and of all leaves below an item, without cancelled subtrees."""
-        with self._database.reading("reading progress") as connection:
+        with self._database.reading() as connection:
             done, total = _leaves_below(connection, item_id)
         return WorkProgress(done=done, total=total)
 
@@ -165,7 +159,7 @@ class SqlWorkStore(Stored):
             "WHERE id IN (SELECT depends_on FROM work_dependencies WHERE item = ?) "
             f"AND status NOT IN ('done', 'cancelled') {_BACKLOG}"
         )
-        return self._database.find("reading what an item waits for", _ITEMS, tail, (item_id,))
+        return self._database.find(_ITEMS, tail, (item_id,))
 
     def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
         """Return (waiting item, awaited item) pairs for the awaited `ids`: their dependents and parents wait."""
@@ -174,12 +168,12 @@ class SqlWorkStore(Stored):
             "SELECT item, depends_on FROM work_dependencies WHERE depends_on IN (SELECT id FROM wanted) UNION ALL "
             "SELECT parent, id FROM work_items WHERE id IN (SELECT id FROM wanted) AND parent IS NOT NULL"
         )
-        return self._database.rows("reading what waits", query, ([*ids],))
+        return self._database.rows(query, ([*ids],))
 
     def last_rank(self, priority: int) -> float:
         """Return the highest rank within a priority, 0 if no item has the priority."""
         query = "SELECT max(rank) FROM work_items WHERE priority = ?"
-        return float(self._database.value("reading a rank", query, (priority,)) or 0.0)
+        return float(self._database.value(query, (priority,)) or 0.0)
 
 
 def listing(where: WorkFilter) -> tuple[str, list[object]]:

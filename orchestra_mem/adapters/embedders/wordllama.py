@@ -118,8 +118,6 @@ class WordLlamaEmbedder:
             raise EmbedderError(f"WordLlama's table cannot be loaded ({error}); {INSTALL_WORDLLAMA}") from error
         tokenizer.no_padding()
         tokenizer.model._resize_cache(0)  # the cache would keep thousands of complete texts
-        last = len(table) - 1
-        fits = tokenizer.get_vocab_size() <= len(table)
         # Half of all words are one token: `_ids_of_words` replaces the tokenizer for them. It is filled token by token,
         # since reading the entire vocabulary at once takes 8 MB that are never released.
         tokens = ((number, tokenizer.id_to_token(number) or "") for number in range(tokenizer.get_vocab_size()))
@@ -130,7 +128,7 @@ class WordLlamaEmbedder:
                 encodings = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
             else:
                 encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-            return [each.ids if fits else [min(token, last) for token in each.ids] for each in encodings]
+            return [each.ids for each in encodings]
 
         def encode_words(words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             encoding = tokenizer.encode(words, is_pretokenized=True, add_special_tokens=False) if words else None

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -47,20 +46,12 @@ def staging_path(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
     return path.with_name(f".{path.name}.{known}.{os.getpid()}.{threading.get_ident()}.aside{ending}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InterruptedSave:
-    """A text that somebody else saved to the document `path`, found in a file that a killed writer left next to it.
+def interrupted_save(leftover: Path) -> tuple[Path, bytes, bytes | None] | None:
+    """Return the document, the text that somebody else saved to it, and the killed writer's text if it stands there.
 
-    `ours`: The killed writer's text, None if the document no longer holds it.
+    Args:
+        leftover: A file that a killed writer left next to the document. Without a text of others in it, return None.
     """
-
-    path: Path
-    data: bytes
-    ours: bytes | None
-
-
-def interrupted_save(leftover: Path) -> InterruptedSave | None:
-    """Return the text in a killed writer's file if somebody else saved it, else None."""
     match = _ASIDE.fullmatch(leftover.name)
     if match is None:
         return None
@@ -69,8 +60,7 @@ def interrupted_save(leftover: Path) -> InterruptedSave | None:
         return None
     path = leftover.with_name(f"{match['document']}.md")
     standing = settled(path) if path.is_file() else None
-    ours = standing if standing is not None and _short_digest(standing) == match["ours"] else None
-    return InterruptedSave(path=path, data=data, ours=ours)
+    return path, data, standing if standing is not None and _short_digest(standing) == match["ours"] else None
 
 
 def _short_digest(data: bytes) -> str:

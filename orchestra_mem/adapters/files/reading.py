@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from orchestra_mem.adapters.files.exchange import settled
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
-from orchestra_mem.errors import DocumentError, StorageReadOnlyError, storage_error
+from orchestra_mem.errors import DocumentError, StorageReadOnlyError, telling
 from orchestra_mem.types import DocumentFault, FileState
 
 # File that marks a folder as a backup, next to its database.
@@ -149,12 +149,10 @@ class DocumentReader:
         with suppress(OSError):
             try:
                 status = path.stat()
-            except FileNotFoundError:
+            except OSError as error:
                 status = path.lstat()
-                if outside_target(path, self.homes(path)) is None:
+                if isinstance(error, FileNotFoundError) and outside_target(path, self.homes(path)) is None:
                     return None
-            except OSError:
-                status = path.lstat()
             return FileState(status.st_ino, status.st_size, status.st_mtime_ns)
         return None
 
@@ -167,19 +165,6 @@ def encode(text: str) -> bytes:
 def decode(data: bytes) -> str:
     """Convert any bytes to text; bytes that are not UTF-8 become lone surrogates."""
     return data.decode("utf-8", "surrogateescape")
-
-
-@contextmanager
-def telling(doing: str, path: Path) -> Iterator[None]:
-    """Translate an `OSError` in the block; `doing` is the action for the message, such as "reading".
-
-    Raises:
-        StorageError: Instead of the `OSError`.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise storage_error(error, doing, path) from error
 
 
 def write_all(descriptor: int, data: bytes) -> None:

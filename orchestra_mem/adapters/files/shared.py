@@ -68,7 +68,6 @@ class SharedDocumentStore(FileDocumentStore):
         self._machine = machine
         self._holder, self._brings = 0, False
         self._behind: set[str] = set()
-        self._stamp = 0
         self._all_seen_s = -_ALL_EVERY_S
         self._left: object = None
         self._left_s = 0.0
@@ -256,12 +255,11 @@ class SharedDocumentStore(FileDocumentStore):
         """Store a text that includes the local edit `mine`; return its revision. A crash before the reply is safe."""
         if mine is not None and _VERSIONS not in name:
             self._copies.begin_sending(name, text, mine)
-        file = self._file(name, text)
-        return self._files.put(file, known=file.revision if known is None else known)
+        return self._files.put(self._file(name, text, known=known))
 
     def _share_removal(self, path: Path) -> None:
-        if (name := self._name(path)) is not None and (known := self._copies.revision(name)):
-            self._forget(name, self._files.put(self._file(name, None), known=known))
+        if (name := self._name(path)) is not None and self._copies.revision(name):
+            self._forget(name, self._files.put(self._file(name, None)))
 
     def _forget(self, name: str, revision: int) -> None:
         self._copies.forget(name, revision)
@@ -279,8 +277,8 @@ class SharedDocumentStore(FileDocumentStore):
         self._copies.bring(name, revision, state if is_it else None, None if _VERSIONS in name else copy)
         self._step(revision)
 
-    def _file(self, name: str, text: str | None, moved_to: str = "") -> SharedFile:
-        known = self._copies.revision(name)
+    def _file(self, name: str, text: str | None, moved_to: str = "", *, known: int | None = None) -> SharedFile:
+        known = self._copies.revision(name) if known is None else known
         return SharedFile(name=name, revision=known, text=text, moved_to=moved_to, machine=self._machine)
 
     # Reading removes the revision number; writing adds it, and shares the document
@@ -289,20 +287,16 @@ class SharedDocumentStore(FileDocumentStore):
         """Convert a document's bytes to its text, without the revision number."""
         return unstamped(decode(data))[0]
 
-    def bytes_of(self, path: Path, text: str) -> bytes:
-        """Convert a document's text to the bytes of its file, with the revision number."""
-        name = self._name(path)
-        return encode(text) if name is None else self._bytes(name, Copy(self._stamp, text))
-
     def _bytes(self, name: str, copy: Copy) -> bytes:
+        """Convert a document's text to the bytes of its file, with the revision number."""
         return encode(copy.text if copy.stamp is None or _VERSIONS in name else stamped(copy.text, copy.stamp))
 
     def _put_stamped(self, name: str, text: str, expected: str | None, revision: int, point: str) -> Copy:
         """Write a document with its revision number. Record the text first: editors may open it before a crash."""
-        self._stamp, copy = revision, Copy(unstamped(stamped(text, revision))[1], text)
+        copy = Copy(unstamped(stamped(text, revision))[1], text)
         if _VERSIONS not in name:
             self._copies.remember(name, copy)
-        self._put(self._path(name), text, expected, point)
+        self._put(self._path(name), self._bytes(name, Copy(revision, text)), expected, point)
         return copy
 
     def read_settled(self, path: Path) -> str | None:

@@ -18,7 +18,6 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from orchestra_mem.adapters.files.exchange import (
-    InterruptedSave,
     exchange,
     interrupted_save,
     link_new,
@@ -26,16 +25,9 @@ from orchestra_mem.adapters.files.exchange import (
     settled,
     staging_path,
 )
-from orchestra_mem.adapters.files.reading import (
-    DocumentReader,
-    decode,
-    encode,
-    sync_folder,
-    telling,
-    write_all,
-)
+from orchestra_mem.adapters.files.reading import DocumentReader, decode, encode, sync_folder, write_all
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_document, version_name
-from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError
+from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError, telling
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, Version, VersionReason
 
@@ -137,10 +129,9 @@ class FileDocumentStore(DocumentReader):
         """
         with self._changing("writing", path):
             self._check_change(path)
-            self._put(path, text, expected, name)
+            self._put(path, encode(text), expected, name)
 
-    def _put(self, path: Path, text: str, expected: str | None, name: str) -> None:
-        ours = self.bytes_of(path, text)
+    def _put(self, path: Path, ours: bytes, expected: str | None, name: str) -> None:
         # Follow a link: its target is replaced, the link stays.
         document, path = path, Path(os.path.realpath(path))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
@@ -160,10 +151,6 @@ class FileDocumentStore(DocumentReader):
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
         self._written_in(path.parent, name)
-
-    def bytes_of(self, path: Path, text: str) -> bytes:
-        """Convert a document's text to the bytes of its file."""
-        return encode(text)
 
     def _put_new(self, temporary: Path, path: Path, name: str) -> None:
         self._tell(f"{name}.rename.before")
@@ -287,8 +274,8 @@ class FileDocumentStore(DocumentReader):
         with self._changing("keeping a version in", self._versions):
             sequence = last_sequence(self._versions) + 1
             path = self._versions / version_name(document, sequence, time=time, author=author, reason=reason)
-            self._put(path, text, None, "version")
-        version = read_name(path, len(encode(text)))
+            self._put(path, data := encode(text), None, "version")
+        version = read_name(path, len(data))
         assert version is not None
         return version
 
@@ -330,19 +317,16 @@ class FileDocumentStore(DocumentReader):
         for folder in () if self._read_only else (*folders, self._versions):
             for leftover in folder.glob(f".*{_TEMPORARY}") if folder.is_dir() else ():
                 with suppress(OSError, StorageError):
-                    saved = interrupted_save(leftover)
-                    if saved is not None:
-                        self._give_back(saved, leftover)
+                    if (saved := interrupted_save(leftover)) is not None:
+                        path, data, ours = saved
+                        if ours is None:
+                            self._keep_saved(path, leftover, data)
+                        else:
+                            self._take_back(leftover, path, data, ours=ours, expected=ours, name="document")
+                            self._written_in(path.parent, "document")
                     leftover.unlink()
                     removed += 1
         return removed
-
-    def _give_back(self, saved: InterruptedSave, leftover: Path) -> None:
-        if saved.ours is None:
-            self._keep_saved(saved.path, leftover, saved.data)
-        else:
-            self._take_back(leftover, saved.path, saved.data, ours=saved.ours, expected=saved.ours, name="document")
-            self._written_in(saved.path.parent, "document")
 
     @contextmanager
     def syncing_once(self) -> Iterator[None]:

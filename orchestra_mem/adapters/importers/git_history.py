@@ -11,10 +11,8 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 from orchestra_mem.core.histories import History, HistoryOperation
 from orchestra_mem.errors import HistoryError
@@ -70,36 +68,27 @@ def open_git_history(path: str | Path, *, limit: int | None = None, agent: str |
 
 
 def _log_tokens(folder: Path, which: tuple[str, ...]) -> Iterator[bytes]:
-    """Yield the NUL-separated pieces of the output of `git log`."""
-    with _output(folder, *_LOG, *which, "--") as stream:
-        rest = b""
-        while block := stream.read(_BLOCK_BYTES):
-            *tokens, rest = (rest + block).split(b"\0")
-            yield from tokens
-        if rest:
-            yield rest
-
-
-@contextmanager
-def _output(folder: Path, *arguments: str) -> Iterator[IO[bytes]]:
-    """Yield git's output as a stream, which need not be read to its end; the process is always cleaned up."""
-    with tempfile.TemporaryFile() as complaints:
-        process = subprocess.Popen(
-            _command(folder, *arguments),
+    """Yield the NUL-separated pieces of the output of `git log`, which need not be read to its end."""
+    with (
+        tempfile.TemporaryFile() as complaints,
+        subprocess.Popen(
+            _command(folder, *_LOG, *which, "--"),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaints, env=_environment(),
-        )  # fmt: skip
+        ) as process,
+    ):  # fmt: skip
         assert process.stdout is not None
         try:
-            yield process.stdout
+            rest = b""
+            while block := process.stdout.read(_BLOCK_BYTES):
+                *tokens, rest = (rest + block).split(b"\0")
+                yield from tokens
+            if rest:
+                yield rest
             if process.wait() != 0:
                 complaints.seek(0)
                 raise HistoryError(f"git could not read the history of {folder}: {_words(complaints.read())}")
         finally:
-            # The caller may stop reading halfway.
-            process.stdout.close()
-            with suppress(ProcessLookupError):
-                process.kill()
-            process.wait()
+            process.kill()  # no effect if it has ended
 
 
 def _records(tokens: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[_FileLines]]]:

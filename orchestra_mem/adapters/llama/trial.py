@@ -8,7 +8,6 @@ llama.cpp. Success and permanent failure are cached in the user's cache folder, 
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -95,12 +94,13 @@ def require_loadable(path: Path, *, weights: bool, stop: Stop) -> None:
     """
     folder = require_library()
     require_gguf(path)
-    file, stage = _verdicts_file(folder, path), "model" if weights else "vocabulary"
-    verdict = _read(file).get(stage)
-    if verdict is None:
+    file, verdict = _verdict_file(folder, path, weights=weights), ""
+    with suppress(OSError, ValueError):
+        verdict = file.read_text(encoding="utf-8", errors="surrogateescape")
+    if not verdict:
         verdict, lasting = _try(folder, path, weights=weights, stop=stop)
         if lasting:
-            _write(file, _read(file) | {stage: verdict})
+            _write(file, verdict)
     if verdict != _SOUND:
         raise ModelError(verdict)
 
@@ -178,31 +178,23 @@ def _cause(said: str) -> str:
     return str(found[-1]).strip() if found else lines[-1] if lines else "it gave no reason"
 
 
-def _verdicts_file(folder: Path, path: Path) -> Path:
-    """Return the cache file for the verdicts on a model with this library and processor."""
+def _verdict_file(folder: Path, path: Path, *, weights: bool) -> Path:
+    """Return the cache file for the verdict on a model, or on its vocabulary, with this library and processor."""
     import platformdirs
 
     states = [(str(each), (state := each.stat()).st_size, state.st_mtime_ns)
               for each in (*sorted(_compiled(folder).glob("*")), path.resolve()) if each.exists()]  # fmt: skip
-    told = f"{states} {_processor()}"
+    told = f"{states} {_processor()} {weights}"
     name = blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
-    return Path(platformdirs.user_cache_dir("orchestra-mem")) / "tried" / f"{name}.json"
+    return Path(platformdirs.user_cache_dir("orchestra-mem")) / "tried" / f"{name}.txt"
 
 
-def _read(file: Path) -> dict[str, str]:
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {str(stage): str(verdict) for stage, verdict in found.items()} if isinstance(found, dict) else {}
-
-
-def _write(file: Path, verdicts: dict[str, str]) -> None:
-    """Cache verdicts; if they cannot be written, the next process repeats the trial."""
+def _write(file: Path, verdict: str) -> None:
+    """Cache a verdict; if it cannot be written, the next process repeats the trial."""
     temporary = file.with_suffix(f".{os.getpid()}.tmp")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(verdicts), encoding="utf-8")
+        temporary.write_text(verdict, encoding="utf-8", errors="surrogateescape")
         os.replace(temporary, file)
     except OSError:
         temporary.unlink(missing_ok=True)

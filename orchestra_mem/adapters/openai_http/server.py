@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import ssl
 import sys
 import threading
 import time
@@ -70,7 +69,6 @@ class Server:
         failures: Number of failed attempts in a row after which the server gets no more prompts; 0 for never.
         reset_s: Seconds until the server gets prompts again; if the next attempt fails, the pause is repeated.
         setting: Name of the setting that holds the address, for messages.
-        verify: Trusted certificates; by default, the system's.
 
     Raises:
         ModelError: The address is invalid, or the key cannot be sent.
@@ -78,7 +76,7 @@ class Server:
 
     def __init__(
         self, base_url: str, *, api_key: str = "", tries: int = 3, failures: int = 5, reset_s: int = 60,
-        setting: str = "llm.base_url", verify: ssl.SSLContext | bool = True,
+        setting: str = "llm.base_url",
     ) -> None:  # fmt: skip
         if problem := address_fault(base_url):
             raise ModelError(f"{setting} {problem}")
@@ -94,7 +92,6 @@ class Server:
         self._tries = tries
         self._failures = failures
         self._setting = setting
-        self._verify = verify
         self._breaker = _Breaker(
             failure_threshold=failures or sys.maxsize, recovery_timeout=reset_s, expected_exception=ServerFaultError
         )
@@ -214,7 +211,7 @@ class Server:
         # For servers on this machine, ignore the environment's proxy, but use the environment's certificates.
         is_local = self._host in ("localhost", "::1") or self._host.startswith("127.")
         try:
-            context = httpx.create_ssl_context(self._verify, trust_env=self.url.startswith("https:"))
+            context = httpx.create_ssl_context(trust_env=self.url.startswith("https:"))
         except OSError as error:
             raise ModelError(f"SSL_CERT_FILE or SSL_CERT_DIR cannot be read: {error}") from error
         return {"auth": self._auth, "verify": context, "trust_env": not is_local}

@@ -8,9 +8,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from cachetools import LRUCache, cachedmethod
 from numpy.typing import NDArray
 
 from orchestra_mem.catalog_types import CHUNK_PATTERN
@@ -117,7 +119,7 @@ class Columns:
     def __init__(self) -> None:
         self.size = self.count = self.total_length = self.version = 0
         self._rows = np.zeros(0, RECORD)
-        self._masks: dict[SearchFilter, NDArray[np.bool_]] = {}
+        self._masks: LRUCache[Any, NDArray[np.bool_]] = LRUCache(_KEPT_MASKS)
 
     def __getitem__(self, field: str) -> NDArray[Any]:
         return self._rows[field][: self.size]
@@ -151,16 +153,9 @@ class Columns:
         mask: NDArray[np.bool_] = (self["alive"] == 1) & (self["embedded"] & np.uint8(1 << slot) == 0)
         return mask
 
+    @cachedmethod(attrgetter("_masks"))
     def passing(self, where: SearchFilter) -> NDArray[np.bool_]:
         """Return a mask of the chunks that pass a filter, shape (size,). It is cached: do not modify it."""
-        mask = self._masks.get(where)
-        if mask is None:
-            if len(self._masks) >= _KEPT_MASKS:
-                self._masks.clear()
-            mask = self._masks[where] = self._filtered(where)
-        return mask
-
-    def _filtered(self, where: SearchFilter) -> NDArray[np.bool_]:
         mask: NDArray[np.bool_] = self["alive"] == 1
         if where.tiers:
             mask &= _is_one_of(self["tier"], [TIER_NUMBERS[tier] for tier in where.tiers])
@@ -236,12 +231,6 @@ def ids_of(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, int
     return found
 
 
-def ids_in_group(connection: sqlite3.Connection, group: str) -> dict[str, int]:
-    """Return the keys and ids of a group's chunks, in the group's order."""
-    rows = connection.execute("SELECT key, id FROM chunk WHERE grp = ? ORDER BY position, id", (string_number(group),))
-    return {decode(key): chunk_id for key, chunk_id in rows}
-
-
 def insert(connection: sqlite3.Connection, chunks: Iterable[tuple[int, Chunk, IndexedText, bytes | None]]) -> None:
     """Insert new chunks; upkeep adds tokens to chunks that have None."""
     rows = (
@@ -270,16 +259,6 @@ def _changing(chunk: Chunk) -> tuple[object, ...]:
     agent, session = (None if name is None else encode(name) for name in (chunk.agent, chunk.session))
     record = encode(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
     return string_number(chunk.group), chunk.position, chunk.importance, agent, session, record
-
-
-def add_tokens(connection: sqlite3.Connection, tokens: Iterable[tuple[bytes, int]]) -> None:
-    """Store the tokens of chunks that were inserted without tokens; each pair has the tokens and a chunk's id."""
-    connection.executemany("UPDATE chunk SET tokens = ? WHERE id = ?", tokens)
-
-
-def delete(connection: sqlite3.Connection, ids: Iterable[int]) -> None:
-    """Delete chunks."""
-    connection.executemany("DELETE FROM chunk WHERE id = ?", ((chunk_id,) for chunk_id in ids))
 
 
 def read(connection: sqlite3.Connection, ids: Ids) -> list[Chunk | None]:
@@ -333,13 +312,6 @@ def _tokens(rows: Sequence[tuple[int, bytes]]) -> Tokens:
     if not (len(counts) == len(lengths) == sum(words for words, _ in rows) and counts.sum() == len(numbers)):
         raise damaged("the words of chunks of the search index cannot be read")
     return Tokens(numbers=numbers.astype(np.int64), counts=counts.astype(np.int64), lengths=lengths)
-
-
-def uncut(connection: sqlite3.Connection, limit: int) -> list[tuple[int, Chunk]]:
-    """Return up to `limit` chunks that were inserted without tokens."""
-    rows = connection.execute("SELECT id FROM chunk WHERE tokens IS NULL LIMIT ?", (limit,)).fetchall()
-    ids = np.array([row[0] for row in rows], np.int64)
-    return [(number, chunk) for number, chunk in zip(ids.tolist(), read(connection, ids), strict=True) if chunk]
 
 
 def neighbours(connection: sqlite3.Connection, ids: Ids, distance: int) -> Ids:

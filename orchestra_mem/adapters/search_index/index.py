@@ -139,11 +139,13 @@ class DiskSearchIndex:
     def _cut_some(self, words: WordEmbedder) -> bool:
         """Tokenize some texts that were added without tokens; return False if there are none."""
         with self._store.reading("words") as connection:
-            waiting = stored.uncut(connection, _CUT_AT_ONCE)
+            rows = connection.execute("SELECT id FROM chunk WHERE tokens IS NULL LIMIT ?", (_CUT_AT_ONCE,)).fetchall()
+            ids = [row[0] for row in rows]
+            waiting = stored.read(connection, np.array(ids, np.int64))
         if waiting:
-            cut = stored.cut_words([self._analyse(chunk) for _, chunk in waiting], words)
+            cut = stored.cut_words([self._analyse(chunk) for chunk in waiting if chunk], words)
             with self._store.writing("words") as connection:
-                stored.add_tokens(connection, zip(cut, (number for number, _ in waiting), strict=True))
+                connection.executemany("UPDATE chunk SET tokens = ? WHERE id = ?", zip(cut, ids, strict=True))
         return bool(waiting)
 
     def add(self, chunks: Sequence[Chunk]) -> Ids:
@@ -159,7 +161,8 @@ class DiskSearchIndex:
             texts = [self._analyse(chunk) for chunk in new]
             tokens = [keyword.tokens_of(text) for text in texts]
             new_ids = range(next_id, next_id + len(new))
-            keyword.insert(connection, zip(new_ids, (text for text, _ in tokens), strict=True))
+            rows = zip(new_ids, (text for text, _ in tokens), strict=True)
+            connection.executemany("INSERT INTO words (rowid, tokens) VALUES (?, ?)", rows)
             stored.insert(connection, zip(new_ids, new, texts, self._cut(texts), strict=True))
             stored.replace(connection, ((ids[key], by_key[key]) for key in known))
             lengths = {chunk.key: length for chunk, (_, length) in zip(new, tokens, strict=True)}
@@ -182,16 +185,18 @@ class DiskSearchIndex:
             if not len(ids):
                 return 0
             gone = zip(ids.tolist(), stored.read(connection, ids), strict=True)
-            texts = [(number, self._analyse(chunk)) for number, chunk in gone if chunk]
-            keyword.delete(connection, ((number, keyword.tokens_of(text)[0]) for number, text in texts))
-            stored.delete(connection, ids.tolist())
+            # FTS5 needs the tokens that were inserted.
+            tokens = ((number, keyword.tokens_of(self._analyse(chunk))[0]) for number, chunk in gone if chunk)
+            connection.executemany("INSERT INTO words (words, rowid, tokens) VALUES ('delete', ?, ?)", tokens)
+            connection.executemany("DELETE FROM chunk WHERE id = ?", [(number,) for number in ids.tolist()])
             write_records(connection, ids, np.zeros(len(ids), RECORD))
         return len(ids)
 
     def keys(self, group: str) -> dict[str, int]:
         """Return the keys of a group's chunks with the chunks' ids, in the group's order."""
+        query, number = "SELECT key, id FROM chunk WHERE grp = ? ORDER BY position, id", string_number(group)
         with self._store.reading("listing") as connection:
-            return stored.ids_in_group(connection, group)
+            return {stored.decode(key): chunk_id for key, chunk_id in connection.execute(query, (number,))}
 
     def chunks(self, ids: Ids) -> list[Chunk | None]:
         """Return the chunks of `ids` in this order; None for id 0 and for removed chunks."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -57,16 +57,6 @@ def tokens_of(text: IndexedText) -> tuple[str, int]:
 
 def _token(term: str, step: int) -> str:
     return encode(term).hex() if step == 1 else f"{encode(term).hex()}x{step}"
-
-
-def insert(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
-    """Insert the tokens of new chunks."""
-    connection.executemany("INSERT INTO words (rowid, tokens) VALUES (?, ?)", rows)
-
-
-def delete(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:
-    """Delete the tokens of chunks; the rows must equal the inserted ones."""
-    connection.executemany("INSERT INTO words (words, rowid, tokens) VALUES ('delete', ?, ?)", rows)
 
 
 def verify(connection: sqlite3.Connection, columns: Columns) -> None:

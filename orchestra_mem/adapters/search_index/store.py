@@ -25,7 +25,7 @@ from orchestra_mem.errors import (
     LockTimeoutError,
     StorageError,
     database_error,
-    storage_error,
+    telling,
 )
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.search_types import EmbeddingModel
@@ -99,36 +99,33 @@ class IndexStore:
     def _open(self, *, anew: bool = False) -> None:
         for more in reversed(range(_TRIES)):
             try:
-                if found := in_the_way(self.folder):
-                    raise StorageError(f"{found[0]} {found[1]}: the search index is derived, and made anew after that")
-                self.folder.mkdir(parents=True, exist_ok=True)
-                try:
-                    if not anew:
-                        return self._start()
-                except DatabaseDamagedError:
-                    pass
-                with self._file_lock():
-                    return self._start_anew(known=anew)
-            except (StorageError, OSError) as error:
+                with telling("opening", self.folder):
+                    return self._open_once(anew=anew)
+            except StorageError as error:
                 # Retry only if the database was deleted meanwhile.
                 if not more or self.path.exists() or in_the_way(self.folder) or isinstance(error, LockTimeoutError):
-                    if isinstance(error, OSError):
-                        raise storage_error(error, "opening", self.folder) from error
                     raise
         return None
 
-    def _start_anew(self, *, known: bool) -> None:
-        """Recreate the index, unless another process already has. If `known`, recreate it without checking."""
-        if not known:
-            try:
+    def _open_once(self, *, anew: bool) -> None:
+        """Open the index; recreate it if `anew`, or if it is damaged and no other process has recreated it."""
+        if found := in_the_way(self.folder):
+            raise StorageError(f"{found[0]} {found[1]}: the search index is derived, and made anew after that")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not anew:
+            with suppress(DatabaseDamagedError):
                 return self._start()
-            except DatabaseDamagedError as error:
-                self._tell_problem(f"{error}; the search index is made anew")
-        # Delete the log first: SQLite discards a log that has no database. An older format had files of codes.
-        for pattern in ("search.db-*", "search.db", "vectors-*", "codes-*"):
-            for path in self.folder.glob(pattern):
-                _discard(path)
-        return self._start()
+        with self._file_lock():
+            if not anew:
+                try:
+                    return self._start()
+                except DatabaseDamagedError as error:
+                    self._tell_problem(f"{error}; the search index is made anew")
+            # Delete the log first: SQLite discards a log that has no database. An older format had files of codes.
+            for pattern in ("search.db-*", "search.db", "vectors-*", "codes-*"):
+                for path in self.folder.glob(pattern):
+                    _discard(path)
+            return self._start()
 
     def _start(self) -> None:
         """Open search.db and load the data kept in memory."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestra_mem.adapters.search_index.keyword import best
-from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, storage_error
+from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, telling
 from orchestra_mem.search_types import EmbeddingModel, Ids, Ranking, Vector, Vectors
 
 # Vectors without codes are searched exactly, until their number exceeds both 4,096 and a twentieth of all vectors.
@@ -83,16 +83,15 @@ class ModelVectors:
         """
         data = np.ascontiguousarray(vectors, "<f4")
         starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1).tolist()
-        try:
-            with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b", buffering=0) as file:
-                for start, end in zip(starts, [*starts[1:], len(ids)], strict=False):
-                    file.seek(int(ids[start]) * data.itemsize * data.shape[1])
-                    left = data[start:end].view(np.uint8).reshape(-1).data
-                    while left:
-                        left = left[file.write(left) :]
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise storage_error(error, "writing vectors to", self.path) from error
+        with (
+            telling("writing vectors to", self.path),
+            open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file,
+        ):
+            for start, end in zip(starts, [*starts[1:], len(ids)], strict=False):
+                file.seek(int(ids[start]) * data.itemsize * data.shape[1])
+                file.write(data[start:end].data)
+            file.flush()
+            os.fsync(file.fileno())
 
     @property
     def rows(self) -> Vectors:

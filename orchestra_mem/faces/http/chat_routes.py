@@ -147,8 +147,8 @@ class ChatEndpoint:
     async def models(self) -> Response:
         """List the models."""
         if self._relay is not None:
-            async with self._relay.send("GET", "/v1/models") as response:
-                return Response(await response.body(), response.status, media_type=response.content_type)
+            async with self._relay.send("GET", "/v1/models") as answer:
+                return Response(await answer.aread(), answer.status_code, media_type=answer.headers["content-type"])
         model = self._memory.model
         listed = [{"id": model.name, "object": "model", "created": 0, "owned_by": "local"}] if model else []
         return JSONResponse({"object": "list", "data": listed})
@@ -193,12 +193,12 @@ class ChatEndpoint:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._memory.foreground())
             response = await stack.enter_async_context(self._relay.send("POST", "/v1/chat/completions", body))
-            if response.status < 300 and response.content_type.startswith("text/event-stream"):
-                return _Stream(response.chunks(), headers, response.content_type, record, stack.pop_all())
-            raw = await response.body()
-            if response.status < 300:
+            if (kind := response.headers["content-type"]).startswith("text/event-stream") and response.is_success:
+                return _Stream(self._relay.chunks(response), headers, kind, record, stack.pop_all())
+            raw = await response.aread()
+            if response.is_success:
                 headers |= await record(Collected.of_body(raw))
-            return Response(raw, response.status, headers, response.content_type)
+            return Response(raw, response.status_code, headers, kind)
 
     async def _record(self, prompt: Prompt, asking: asyncio.Task[Prompt], answer: Collected) -> dict[str, str]:
         """Record an answer once its question is recorded. Return an `X-Memory-Problem` header; {} without problems."""

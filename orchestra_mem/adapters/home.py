@@ -13,13 +13,13 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from orchestra_mem.errors import StorageError, storage_error
+from orchestra_mem.errors import StorageError, telling
 
 HOME_VARIABLE = "ORCHESTRA_MEM_HOME"
 
@@ -104,7 +104,7 @@ class ProjectRegistry:
             first = min(old.first_opened, project.first_opened)
             project = replace(project, first_opened=first, last_opened=max(old.last_opened, project.last_opened))
         made = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
-        with self._in_words("writing to"):
+        with telling("writing to", self.folder):
             if project == old or (not passing and self._is_passing(project.path)):
                 return
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -141,23 +141,16 @@ class ProjectRegistry:
 
     def remove(self, project: ListedProject) -> None:
         """Remove a project and its former folders from the list."""
-        with self._in_words("writing to"):
+        with telling("writing to", self.folder):
             for file, each in self._files():
                 if each.path == project.path or (each.id == project.id and not has_memory(each.path)):
                     file.unlink(missing_ok=True)
 
     def _files(self) -> list[tuple[Path, ListedProject]]:
-        with self._in_words("reading"), suppress(FileNotFoundError):  # nothing has been listed yet
+        with telling("reading", self.folder), suppress(FileNotFoundError):  # nothing has been listed yet
             files = [file for file in self.folder.iterdir() if file.suffix == ".json"]
             return [(file, each) for file in files if (each := _read(file))]
         return []
-
-    @contextmanager
-    def _in_words(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise storage_error(error, doing, self.folder) from error
 
     def _file(self, path: Path) -> Path:
         return self.folder / f"{hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()}.json"
