@@ -148,6 +148,7 @@ _SHOWN = {
     "DocumentFault": "path line? problem meanwhile",
     "Excerpt": "document heading=passage.heading line=passage.line text=passage.text before behind",
     "Expansion": "reference operations summary fact around place item events memory_item",
+    "Finding": "part health words advice",
     "Hit": "source=chunk.source tier=chunk.tier kind=chunk.kind heading=chunk.heading title=chunk.title? "
     "text=chunk.text time=chunk.time session=chunk.session agent=chunk.agent item=chunk.item "
     "operation=chunk.operation? score:6 likelihood:4 perhaps reasons",
