@@ -79,10 +79,15 @@ class Problem(JsonResponse):
             self.body, self.headers["content-security-policy"] = refusal_page(self._told, scope)
             self.headers["content-type"] = "text/html; charset=utf-8"
         elif scope["path"].startswith("/v1/"):  # OpenAI's clients show only the message in `error`
-            error = {"message": self._told["detail"], "type": "invalid_request_error"}
-            self.body = self.render({**self._told, "error": error})
+            self.body = self.render({**self._told, "error": chat_error(self.status_code, self._told["detail"])})
         self.headers["content-length"] = str(len(self.body))
         await super().__call__(scope, receive, send)
+
+
+def chat_error(status: int, words: str) -> dict[str, Any]:
+    """Return the `error` object of OpenAI's API."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"message": words, "type": kind, "param": None, "code": None}
 
 
 _BODY = {
