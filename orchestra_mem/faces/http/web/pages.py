@@ -20,7 +20,6 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import Depends, HTTPException, Query, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 from pydantic import model_validator
@@ -38,7 +37,6 @@ from orchestra_mem.faces.views import short_time
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.types import Json
 
-_BLAME = "blame"
 _BOXES = {"[ ] ": "\u2610 ", "[x] ": "\u2611 ", "[X] ": "\u2611 "}
 _LABELLED = ("inline", "fence", "code_block", "table_open")
 _MOST_LINKS = 2
@@ -57,47 +55,23 @@ class Piece:
     changed_meanwhile: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Origins:
-    """Origins of some lines: their authors, the time of the latest change, and ranges of ids of their operations."""
-
-    writers: tuple[str, ...]
-    time: datetime | None
-    operations: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, lines: Sequence[BlamedLine]) -> Origins:
-        """Combine the origins of lines; blank lines are ignored."""
-        found = [line.origin for line in lines if line.text.strip()]
-        operations = dict.fromkeys(each for origin in found for each in origin.operations)
-        time = max((origin.time for origin in found if origin.time), default=None)
-        return cls(tuple(dict.fromkeys(origin.writer.value for origin in found)), time, tuple(operations))
-
-    def go_on_from(self, told: Origins) -> bool:
-        """Check whether these origins equal `told`, those of the last label, so that no new label is needed."""
-        is_same = (self.writers, self.operations) == (told.writers, told.operations)
-        return is_same and self.time in (None, told.time)
-
-    @property
-    def html(self) -> str:
-        """The HTML of the label in the margin."""
-        when = f' <time datetime="{self.time:%Y-%m-%dT%H:%MZ}">{self.time:%Y-%m-%d %H:%M}</time>' if self.time else ""
-        links = "".join(
-            f' <a href="/original?of=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
-            for first, last in self.operations[:_MOST_LINKS]
-        )
-        return f'<small class="blame">{escape(", ".join(self.writers))}{when}{links}</small>'
+def _label(lines: Sequence[BlamedLine]) -> str:
+    """Return the label of some lines as HTML: their authors, the time of the latest change, links to operations."""
+    found = [line.origin for line in lines if line.text.strip()]
+    writers = dict.fromkeys(origin.writer.value for origin in found)
+    time = max((origin.time for origin in found if origin.time), default=None)
+    when = f' <time datetime="{time:%Y-%m-%dT%H:%MZ}">{time:%Y-%m-%d %H:%M}</time>' if time else ""
+    operations = dict.fromkeys(each for origin in found for each in origin.operations)
+    links = "".join(
+        f' <a href="/original?of=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
+        for first, last in [*operations][:_MOST_LINKS]
+    )
+    return f'<small class="blame">{escape(", ".join(writers))}{when}{links}</small>'
 
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    parser.add_render_rule(_BLAME, _blame_html)
-    return parser
-
-
-def _blame_html(renderer: RendererHTML, tokens: Sequence[Token], place: int, *more: object) -> str:
-    return str(tokens[place].meta["html"])
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 
 def pieces_of(text: str, blame: Sequence[BlamedLine] = ()) -> list[Piece]:
@@ -127,8 +101,8 @@ def markdown_html(text: str) -> Markup:
 
 
 def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine]) -> Markup:
-    """Render lines `start` to `end` of a document, with a label where the authors change."""
-    parser, told, is_held = _parser(), Origins((), None, ()), False
+    """Render lines `start` to `end` of a document, with a label where it differs from the one before."""
+    parser, told, is_held = _parser(), "", False
     shown: list[Token] = []
     waiting: list[Token] = []
     for token in parser.parse("\n".join(lines[start:end])):
@@ -143,10 +117,10 @@ def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine
         elif token.type in ("heading_close", "table_close"):
             is_held = False
         if blame and token.map and token.type in _LABELLED:
-            origins = Origins.of(blame[start + token.map[0] : start + token.map[1]])
-            if not origins.go_on_from(told):
-                told = origins
-                waiting.append(Token(_BLAME, "", 0, meta={"html": origins.html}))
+            label = _label(blame[start + token.map[0] : start + token.map[1]])
+            if label != told:
+                told = label
+                waiting.append(Token("html_block", "", 0, content=label))
         if not is_held:
             shown += waiting
             waiting = []
