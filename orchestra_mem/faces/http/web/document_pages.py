@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -207,15 +207,6 @@ _MOST_ITEMS = 500
 _MOST_EVENTS = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
-    """A work item with the branches of its shown children, and the progress of all items below it."""
-
-    item: WorkItem
-    below: list[Branch]
-    progress: WorkProgress
-
-
 class WorkForm(ListForm, WorkQuery):
     """Filter for work items. Without a `status`, the open items are shown, or all items if `every` is set."""
 
@@ -229,28 +220,27 @@ def show_work(request: Request, memory: OwnerMemory, form: Annotated[WorkForm, Q
     items = memory.state.items(replace(where, limit=_MOST_ITEMS + 1))
     tree = _tree(items[:_MOST_ITEMS], memory.state.progress)
     return render(
-        request, "work.html", tree=tree, is_cut=len(items) > _MOST_ITEMS, most=_MOST_ITEMS, statuses=[*WorkStatus],
+        request, "work.html", **tree, is_cut=len(items) > _MOST_ITEMS, most=_MOST_ITEMS, statuses=[*WorkStatus],
         form=form,
     )  # fmt: skip
 
 
-def _tree(items: Sequence[WorkItem], progress: Callable[[int], WorkProgress]) -> list[Branch]:
-    """Build the tree of items; an item whose parent is not among them is a root."""
+def _tree(items: Sequence[WorkItem], progress: Callable[[int], WorkProgress]) -> dict[str, Any]:
+    """Return the variables of a tree of items: the items `below` each, by its id, and what is `done` of each.
+
+    The roots, items whose parent is not among the items, are below 0.
+    """
     below: defaultdict[int, list[WorkItem]] = defaultdict(list)
-    there = {item.id for item in items}
+    done = {item.id: progress(item.id) for item in items}
     for item in items:
-        below[item.parent if item.parent in there else 0].append(item)
-
-    def branches(parent: int) -> list[Branch]:
-        found = below[parent]
-        return [Branch(item=each, below=branches(each.id), progress=progress(each.id)) for each in found]
-
-    return branches(0)
+        below[item.parent if item.parent in done else 0].append(item)
+    return {"below": below, "done": done}
 
 
 @router.get("/work/{item}")
 def show_work_item(request: Request, memory: OwnerMemory, item: int) -> Response:
     """Show a work item with its progress, changes, blockers and children."""
     found = work_record(memory, item, _MOST_EVENTS)
-    below = _tree(memory.state.items(WorkFilter(parent=item)), memory.state.progress)
-    return render(request, "work_item.html", **found, below=below)
+    return render(
+        request, "work_item.html", **found, **_tree(memory.state.items(WorkFilter(parent=item)), memory.state.progress)
+    )

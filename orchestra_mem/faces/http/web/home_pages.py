@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -30,8 +29,7 @@ from orchestra_mem.types import OperationFilter
 router = APIRouter(include_in_schema=False)
 
 _NEWEST = 5
-_CHARTED = 1_000
-_MOST_STEPS = 500
+_CHARTED = 500
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -49,7 +47,7 @@ def home(request: Request, caller: CallerDep, token: str = "") -> Response:
     memory, status = caller.memory, status_record(caller.memory, request.app.state.project)
     told = memory.documents.problems()  # shown as conflicts
     window = status["context_window"]
-    chart = window_chart(memory.window_history(_CHARTED), window["max_tokens"])
+    chart = _chart(memory.window_history(_CHARTED), window["max_tokens"])
     level = sum(window["usage_percentage"] >= share for share in status["thresholds"].values())
     return render(
         request, "home.html", state=status, window=window, level=level, chart=chart, conflicts=conflict_records(memory),
@@ -79,37 +77,19 @@ def static(caller: CallerDep, name: str) -> Response:
     return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=kept)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowChart:
-    """Window usage as an SVG path in a 100 x 100 box. `refreshes`: For each refresh: x, y before it, its point."""
-
-    line: str
-    refreshes: tuple[tuple[float, float, UsagePoint], ...]
-    first: datetime | None
-    last: datetime | None
-
-
-def window_chart(points: Sequence[UsagePoint], max_tokens: int) -> WindowChart:
-    """Draw the usage. Many points are grouped: a group shows all of its refreshes, or its maximum without refreshes."""
-    step = max(1, -(-len(points) // _MOST_STEPS))
-    pieces, refreshes = [], []
+def _chart(points: Sequence[UsagePoint], max_tokens: int) -> dict[str, Any]:
+    """Draw the window's usage: its `line` as an SVG path in a 100 x 100 box, and (x, y, point) of each refresh."""
 
     def at(place: int, tokens: int) -> tuple[float, float]:
-        return round(100 * place / max(1, len(points)), 2), round(max(0.0, 100 - 100 * tokens / max_tokens), 2)
+        return round(100 * place / len(points), 2), round(max(0.0, 100 - 100 * tokens / max_tokens), 2)
 
-    for begin in range(0, len(points), step):
-        fullest = max(points[begin : begin + step], key=lambda point: point.used_tokens)
-        place = begin + min(step, len(points) - begin)
-        falls = [point for point in points[begin:place] if point.event is UsageEvent.RESET]
-        for point in falls:
-            x, y = at(place, point.before_tokens)
-            refreshes.append((x, y, point))
-            pieces += [(x, y), at(place, point.used_tokens)]
-        pieces += [] if falls else [at(place, fullest.used_tokens)]
-    start = at(0, points[0].before_tokens) if points else (0.0, 100.0)
-    line = " L".join(f"{x:g} {y:g}" for x, y in (start, *pieces))
-    first, last = (points[0].time, points[-1].time) if points else (None, None)
-    return WindowChart(line=f"M{line}", refreshes=tuple(refreshes), first=first, last=last)
+    line, refreshes = [at(0, points[0].before_tokens)] if points else [], []
+    for place, point in enumerate(points, 1):
+        if point.event is UsageEvent.RESET:
+            line.append(at(place, point.before_tokens))
+            refreshes.append((*line[-1], point))
+        line.append(at(place, point.used_tokens))
+    return {"line": f"M{' L'.join(f'{x:g} {y:g}' for x, y in line)}", "refreshes": refreshes, "points": points}
 
 
 @router.get("/sessions")
