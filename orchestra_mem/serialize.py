@@ -123,12 +123,6 @@ def reject_duplicate_keys(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
     return value
 
 
-def load_json(text: str) -> Json:
-    """Parse the output of `dump_json`."""
-    value: Json = json.loads(text)
-    return value
-
-
 def to_microseconds(time: datetime) -> int:
     """Convert an aware time to microseconds since 1970, exactly."""
     return (time - _EPOCH) // _MICROSECOND
