@@ -10,11 +10,11 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, HTTPException, Query, Request
@@ -28,7 +28,7 @@ from starlette.types import Scope
 
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.conflicts import find_conflicts
+from orchestra_mem.core.documents.conflicts import ConflictBlock, find_conflicts
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.text import visible
 from orchestra_mem.faces.http.json_answers import Given
@@ -44,15 +44,12 @@ _DASH = "\u2013"
 _LEVEL = 1  # level of the page's own heading; headings of a document get lower levels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A part of a document: text as HTML, or a conflict (then `html` is None)."""
+class Piece(NamedTuple):
+    """A part of a document: text as HTML, or a conflict with the person's lines (then `html` is None)."""
 
-    html: Markup | None = None
-    conflict: str = ""
-    mine: Sequence[str] = field(default_factory=list)
-    machine: Sequence[str] = field(default_factory=list)
-    changed_meanwhile: bool = False
+    html: Markup | None
+    conflict: ConflictBlock | None = None
+    mine: Sequence[str] = ()
 
 
 def _label(lines: Sequence[BlamedLine]) -> str:
@@ -82,16 +79,9 @@ def pieces_of(text: str, blame: Sequence[BlamedLine] = ()) -> list[Piece]:
     for block in find_conflicts(text):
         above = max(done, block.line - 1 - block.person_lines)
         shown = above if block.unchanged else block.line - 1
-        machine = split_lines(block.machine)
-        pieces += [
-            Piece(html=_html(lines, done, shown, blame)),
-            Piece(
-                conflict=block.id, mine=lines[above : block.line - 1], machine=machine,
-                changed_meanwhile=not block.unchanged,
-            ),
-        ]  # fmt: skip
+        pieces += [Piece(_html(lines, done, shown, blame)), Piece(None, block, lines[above : block.line - 1])]
         done = block.last_line
-    return [*pieces, Piece(html=_html(lines, done, len(lines), blame))]
+    return [*pieces, Piece(_html(lines, done, len(lines), blame))]
 
 
 def markdown_html(text: str) -> Markup:
