@@ -19,7 +19,7 @@ from orchestra_mem.faces.http.catalog_routes import CatalogQuery
 from orchestra_mem.faces.http.context_routes import AuditQuery, FactQuery
 from orchestra_mem.faces.http.document_routes import WorkQuery
 from orchestra_mem.faces.http.json_answers import CallerDep, OwnerMemory
-from orchestra_mem.faces.http.web.pages import Form, ListForm, Pager, Sent, pieces_of, render
+from orchestra_mem.faces.http.web.pages import Form, ListForm, Sent, pieces_of, render
 from orchestra_mem.faces.records import work_record
 from orchestra_mem.serialize import from_microseconds
 from orchestra_mem.types import MustKeepKind
@@ -135,7 +135,6 @@ def _back(name: str, done: str) -> RedirectResponse:
     return RedirectResponse(f"/documents/{quote(name)}?done={done}", 303)
 
 
-_PAGE = 50
 _MOST_ENTRY_ITEMS = 5  # maximum number of items that an audit entry shows
 _SHOWN = [status for status in ItemStatus if status is not ItemStatus.PURGED]
 
@@ -160,9 +159,8 @@ class AuditForm(ListForm, AuditQuery):
 def list_facts(request: Request, caller: CallerDep, form: Annotated[FactsForm, Query()]) -> Response:
     """List facts, newest first; with `every`, also facts that are no longer active."""
     found = caller.view.facts(form.kind, standing=not form.every)[::-1]
-    pager = Pager(form.page, len(found), _PAGE)
-    facts = found[pager.offset : pager.offset + _PAGE]
-    return render(request, "facts.html", form=form, pager=pager, facts=facts, kinds=[*MustKeepKind])
+    facts = found[form.offset : form.offset + form.limit]
+    return render(request, "facts.html", form=form, total=len(found), facts=facts, kinds=[*MustKeepKind])
 
 
 @router.get("/catalog")
@@ -170,10 +168,9 @@ def list_items(request: Request, caller: CallerDep, form: Annotated[ItemsForm, Q
     """List the items that the caller may see, newest first."""
     catalog = caller.memory.catalog
     where = replace(form.where, statuses=_SHOWN if form.hidden else (ItemStatus.LIVE,))
-    pager = Pager(form.page, catalog.count(where, agent=caller.agent), _PAGE)
-    items = catalog.items(replace(where, limit=_PAGE, offset=pager.offset), agent=caller.agent)
+    items, total = catalog.items(where, agent=caller.agent), catalog.count(where, agent=caller.agent)
     agents = sorted(catalog.get_stats(agent=caller.agent))
-    return render(request, "catalog.html", form=form, pager=pager, items=items, agents=agents, types=[*ItemType])
+    return render(request, "catalog.html", form=form, total=total, items=items, agents=agents, types=[*ItemType])
 
 
 @router.get("/catalog/{memory_id}")
@@ -195,10 +192,9 @@ def change_item(caller: CallerDep, memory_id: str, sent: Sent) -> Response:
 def list_audit(request: Request, memory: OwnerMemory, form: Annotated[AuditForm, Query()]) -> Response:
     """List who read or changed the catalog, newest first."""
     found = memory.audit(replace(form.where, agent="") if form.owner else form.where)
-    pager = Pager(form.page, len(found), _PAGE)
-    entries = found[pager.offset : pager.offset + _PAGE]
+    entries = found[form.offset : form.offset + form.limit]
     return render(
-        request, "audit.html", form=form, pager=pager, entries=entries, outcomes=[*AccessOutcome],
+        request, "audit.html", form=form, total=len(found), entries=entries, outcomes=[*AccessOutcome],
         most_items=_MOST_ENTRY_ITEMS,
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from orchestra_mem.faces.http.catalog_routes import SearchQuery
 from orchestra_mem.faces.http.context_routes import ContextQuery
 from orchestra_mem.faces.http.json_answers import CallerDep, OwnerMemory
 from orchestra_mem.faces.http.tokens import cookie_name
-from orchestra_mem.faces.http.web.pages import Form, PageNumber, Pager, render, static_files
+from orchestra_mem.faces.http.web.pages import Form, ListForm, render, static_files
 from orchestra_mem.faces.recall_views import reasons_lines
 from orchestra_mem.faces.records import conflict_records, status_record
 from orchestra_mem.search_types import Hit, Tier
@@ -92,11 +92,16 @@ def _chart(points: Sequence[UsagePoint], max_tokens: int) -> dict[str, Any]:
     return {"line": f"M{' L'.join(f'{x:g} {y:g}' for x, y in line)}", "refreshes": refreshes, "points": points}
 
 
+class SessionForm(ListForm):
+    """The page of the list of sessions, or of a session's operations."""
+
+    limit: Annotated[int, Query(ge=1, le=200)] = 20
+
+
 @router.get("/sessions")
-def sessions(request: Request, memory: OwnerMemory, page: PageNumber = 1) -> Response:
+def sessions(request: Request, memory: OwnerMemory, form: Annotated[SessionForm, Query()]) -> Response:
     """List sessions, newest first, with a timeline."""
-    pager = Pager(page, len(memory.sessions()))
-    found = MemoryService(memory).sessions(pager.size, pager.offset)
+    found = MemoryService(memory).sessions(form.limit, form.offset)
 
     def newest(session_id: str) -> datetime | None:
         found = memory.operations(OperationFilter(session=session_id, limit=1))
@@ -113,20 +118,20 @@ def sessions(request: Request, memory: OwnerMemory, page: PageNumber = 1) -> Res
 
     bars = {each.id: (percent(each.started_at), percent(ends[each.id])) for each in found}
     return render(
-        request, "sessions.html", sessions=found, counts=counts, bars=bars, pager=pager, begin=begin, end=end
+        request, "sessions.html", sessions=found, counts=counts, bars=bars, begin=begin, end=end, form=form,
+        total=len(memory.sessions()),
     )  # fmt: skip
 
 
 @router.get("/sessions/{session_id}")
-def session(request: Request, memory: OwnerMemory, session_id: str, page: PageNumber = 1) -> Response:
+def session(request: Request, memory: OwnerMemory, session_id: str, form: Annotated[SessionForm, Query()]) -> Response:
     """Show a session: its result, the tree of its summaries down to the operations, and all operations."""
     found = MemoryService(memory).session(session_id)
-    where = OperationFilter(session=session_id)
-    pager = Pager(page, memory.count_operations(where))
-    operations = memory.operations(OperationFilter(session=session_id, limit=pager.size, offset=pager.offset))[::-1]
+    where = OperationFilter(session=session_id, limit=form.limit, offset=form.offset)
     return render(
-        request, "session.html", session=found, agents=memory.session_agents(session_id), operations=operations,
-        summaries={each.id: each for each in memory.summaries(session_id)}, pager=pager,
+        request, "session.html", session=found, agents=memory.session_agents(session_id),
+        operations=memory.operations(where)[::-1], total=memory.count_operations(where), form=form,
+        summaries={each.id: each for each in memory.summaries(session_id)},
     )  # fmt: skip
 
 

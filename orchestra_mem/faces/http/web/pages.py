@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import Depends, HTTPException, Query, Request
+from fastapi import Depends, HTTPException, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -31,7 +31,7 @@ from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import ConflictBlock, find_conflicts
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.text import visible
-from orchestra_mem.faces.http.json_answers import Given
+from orchestra_mem.faces.http.json_answers import Given, Paged
 from orchestra_mem.faces.records import counted
 from orchestra_mem.faces.views import short_time
 from orchestra_mem.tiers.authorship import BlamedLine
@@ -119,29 +119,6 @@ def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine
 
 _SHORT_CHARS = 300
 _HERE = Path(__file__).parent
-
-
-PageNumber = Annotated[int, Query(ge=1, le=2**31)]
-"""The number of a list's page, from 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pager:
-    """The position of a page in a list of `total` items."""
-
-    page: int
-    total: int
-    size: int = 20
-
-    @property
-    def offset(self) -> int:
-        """The number of items before this page."""
-        return (self.page - 1) * self.size
-
-    @property
-    def pages(self) -> int:
-        """The number of pages, at least 1."""
-        return max(1, -(-self.total // self.size))
 
 
 class Form(Given):
@@ -267,15 +244,13 @@ _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 100
 
 
-class ListForm(Form):
-    """Filter and page number of a list."""
-
-    page: PageNumber = 1
+class ListForm(Form, Paged):
+    """Filter and page of a list."""
 
     @property
     def address(self) -> str:
-        """The query string of the list without its page number, to which `page=N` can be appended."""
-        given = self.model_dump(mode="json", exclude_unset=True, exclude={"page"})
+        """The query string of the list without its page, to which `offset=N` can be appended."""
+        given = self.model_dump(mode="json", exclude_unset=True, exclude={"offset"})
         return f"?{urlencode(given, doseq=True)}{'&' * bool(given)}"
 
 
