@@ -15,7 +15,6 @@ from orchestra_mem.serialize import to_object
 from orchestra_mem.types import OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
-    from orchestra_mem.build.memory_service import MemoryService
     from orchestra_mem.core.context.rendered import OrchestratorContext
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.search import Answer
@@ -37,13 +36,6 @@ class Caller:
     def view(self) -> Any:
         """The memory as the caller may see it."""
         return self.memory if self.is_owner else self.memory.as_agent(self.agent)
-
-    @property
-    def service(self) -> MemoryService:
-        """The memory service over `view`."""
-        from orchestra_mem.build.memory_service import MemoryService
-
-        return MemoryService(self.view)
 
     def offered(self, name: str) -> Any:
         """Return an attribute of `view` by name.

@@ -163,7 +163,7 @@ class SearchForm(Form, SearchQuery):
 @router.get("/search")
 def search(request: Request, caller: CallerDep, form: Annotated[SearchForm, Query()]) -> Response:
     """Search all tiers."""
-    find = caller.service.search
+    find = caller.view.search
     found = find(form.q, where=form.where, mode=form.mode, limit=form.limit) if form.q.strip() else None
     hits = found.hits if found else ()
     shown = [_shown(hit, line, form.q) for hit, line in zip(hits, caller.memory.hit_lines(hits), strict=True)]
