@@ -82,11 +82,9 @@ def show(
     Example: orchestra-mem work show 12
     """
     record = records.work_record(memory, item_id, limit or None)
-    item = record["item"]
-    parent = None if item.parent is None else memory.state.item(item.parent)
-    return CommandResult(
-        record, lambda: views.item_view(item, parent, record["progress"], record["blockers"], record["events"])
-    )
+    above = record["item"].parent
+    parent = None if above is None else memory.state.item(above)
+    return CommandResult(record, lambda: views.item_view(record, parent))
 
 
 @command(of=group)
