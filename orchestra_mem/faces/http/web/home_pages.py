@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -101,24 +101,17 @@ class SessionForm(ListForm):
 @router.get("/sessions")
 def sessions(request: Request, memory: OwnerMemory, form: Annotated[SessionForm, Query()]) -> Response:
     """List sessions, newest first, with a timeline."""
-    found = MemoryService(memory).sessions(form.limit, form.offset)
-
-    def newest(session_id: str) -> datetime | None:
-        found = memory.operations(OperationFilter(session=session_id, limit=1))
-        return found[0].timestamp if found else None
-
-    counts = {each.id: memory.count_operations(OperationFilter(session=each.id)) for each in found}
-    ends = {each.id: each.ended_at or newest(each.id) or each.started_at for each in found}
-    begin, end = min((each.started_at for each in found), default=None), max(ends.values(), default=None)
-
-    def percent(time: datetime) -> float:
-        assert begin is not None
-        assert end is not None
-        return 100 * (time - begin) / max(end - begin, timedelta(seconds=1))
-
-    bars = {each.id: (percent(each.started_at), percent(ends[each.id])) for each in found}
+    found, spans, counts = MemoryService(memory).sessions(form.limit, form.offset), {}, {}
+    for each in found:
+        where = OperationFilter(session=each.id, limit=1)
+        newest = [operation.timestamp for operation in memory.operations(where)]
+        spans[each.id] = each.started_at, each.ended_at or max(newest, default=each.started_at)
+        counts[each.id] = memory.count_operations(where)
+    times = sorted(time for span in spans.values() for time in span)
+    length = max(times[-1] - times[0], timedelta(seconds=1)) if times else timedelta(seconds=1)
+    bars = {name: [100 * (time - times[0]) / length for time in span] for name, span in spans.items()}
     return render(
-        request, "sessions.html", sessions=found, counts=counts, bars=bars, begin=begin, end=end, form=form,
+        request, "sessions.html", sessions=found, counts=counts, bars=bars, times=times, form=form,
         total=len(memory.sessions()),
     )  # fmt: skip
 
