@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem import build
@@ -71,6 +74,21 @@ logger = logging.getLogger(__name__)
 def counted(number: int, noun: str) -> str:
     """Format a number with a noun, adding an s to the noun unless the number is 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+@contextmanager
+def written_aside(file: Path, data: bytes, mode: int) -> Iterator[Path]:
+    """Write a temporary file beside `file`, flushed to the disk, to be renamed in the block; remove it afterwards."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_name(f".{file.name}.{token_hex(8)}.tmp")
+    try:
+        with open(aside, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as made:
+            made.write(data)
+            made.flush()
+            os.fsync(made.fileno())
+        yield aside
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:
