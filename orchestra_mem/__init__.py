@@ -3,133 +3,89 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestra_mem.build import open_memory
-    from orchestra_mem.build.memory_service import MemoryService, NewObservation, ObservationFilter
-    from orchestra_mem.catalog_types import ItemFilter, ItemType, MemoryItem
-    from orchestra_mem.compression.categorizer import AICategorizationService, CategorizationService
-    from orchestra_mem.compression.compressor import MemoryCompressor
-    from orchestra_mem.core.context.window import ContextWindowTracker
-    from orchestra_mem.errors import (
-        AccessDeniedError,
-        CircularDependencyError,
-        ClosedError,
-        ConfigError,
-        DatabaseDamagedError,
-        DocumentConflictError,
-        DocumentError,
-        EmbedderError,
-        HistoryError,
-        InvalidChangeError,
-        InvalidItemError,
-        InvalidOperationError,
-        LockTimeoutError,
-        ModelError,
-        NotFoundError,
-        OrchestraMemError,
-        SchemaTooNewError,
-        SearchError,
-        ServerAwayError,
-        ServerError,
-        StorageError,
-        StorageFullError,
-        StorageReadOnlyError,
-        TokenizerError,
-    )
-    from orchestra_mem.home.projects import Projects
-    from orchestra_mem.memory.manager import OrchestratorContextManager
-    from orchestra_mem.memory.vector_store import VectorStore
-    from orchestra_mem.orchestrator.orchestrator import Orchestrator
-    from orchestra_mem.retrieval.response_cache import ResponseCache
-    from orchestra_mem.retrieval.retriever import ContextRetriever
-    from orchestra_mem.tiers.catalog import MemoryCatalog
-    from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-    from orchestra_mem.tiers.session import SessionMemoryManager
-    from orchestra_mem.tiers.state import StateManager
-    from orchestra_mem.tiers.working import WorkingMemory
-    from orchestra_mem.types import OperationFilter
+    from orchestra_mem.build import open_memory as open_memory
+    from orchestra_mem.build.memory_service import MemoryService as MemoryService
+    from orchestra_mem.build.memory_service import NewObservation as NewObservation
+    from orchestra_mem.build.memory_service import ObservationFilter as ObservationFilter
+    from orchestra_mem.catalog_types import ItemFilter as ItemFilter
+    from orchestra_mem.catalog_types import ItemType as ItemType
+    from orchestra_mem.catalog_types import MemoryItem as MemoryItem
+    from orchestra_mem.compression.categorizer import AICategorizationService as AICategorizationService
+    from orchestra_mem.compression.categorizer import CategorizationService as CategorizationService
+    from orchestra_mem.compression.compressor import MemoryCompressor as MemoryCompressor
+    from orchestra_mem.core.context.window import ContextWindowTracker as ContextWindowTracker
+    from orchestra_mem.errors import AccessDeniedError as AccessDeniedError
+    from orchestra_mem.errors import CircularDependencyError as CircularDependencyError
+    from orchestra_mem.errors import ClosedError as ClosedError
+    from orchestra_mem.errors import ConfigError as ConfigError
+    from orchestra_mem.errors import DatabaseDamagedError as DatabaseDamagedError
+    from orchestra_mem.errors import DocumentConflictError as DocumentConflictError
+    from orchestra_mem.errors import DocumentError as DocumentError
+    from orchestra_mem.errors import EmbedderError as EmbedderError
+    from orchestra_mem.errors import HistoryError as HistoryError
+    from orchestra_mem.errors import InvalidChangeError as InvalidChangeError
+    from orchestra_mem.errors import InvalidItemError as InvalidItemError
+    from orchestra_mem.errors import InvalidOperationError as InvalidOperationError
+    from orchestra_mem.errors import LockTimeoutError as LockTimeoutError
+    from orchestra_mem.errors import ModelError as ModelError
+    from orchestra_mem.errors import NotFoundError as NotFoundError
+    from orchestra_mem.errors import OrchestraMemError as OrchestraMemError
+    from orchestra_mem.errors import SchemaTooNewError as SchemaTooNewError
+    from orchestra_mem.errors import SearchError as SearchError
+    from orchestra_mem.errors import ServerAwayError as ServerAwayError
+    from orchestra_mem.errors import ServerError as ServerError
+    from orchestra_mem.errors import StorageError as StorageError
+    from orchestra_mem.errors import StorageFullError as StorageFullError
+    from orchestra_mem.errors import StorageReadOnlyError as StorageReadOnlyError
+    from orchestra_mem.errors import TokenizerError as TokenizerError
+    from orchestra_mem.home.projects import Projects as Projects
+    from orchestra_mem.memory.manager import OrchestratorContextManager as OrchestratorContextManager
+    from orchestra_mem.memory.vector_store import VectorStore as VectorStore
+    from orchestra_mem.orchestrator.orchestrator import Orchestrator as Orchestrator
+    from orchestra_mem.retrieval.response_cache import ResponseCache as ResponseCache
+    from orchestra_mem.retrieval.retriever import ContextRetriever as ContextRetriever
+    from orchestra_mem.tiers.catalog import MemoryCatalog as MemoryCatalog
+    from orchestra_mem.tiers.episodic import EpisodicMemoryManager as EpisodicMemoryManager
+    from orchestra_mem.tiers.session import SessionMemoryManager as SessionMemoryManager
+    from orchestra_mem.tiers.state import StateManager as StateManager
+    from orchestra_mem.tiers.working import WorkingMemory as WorkingMemory
+    from orchestra_mem.types import OperationFilter as OperationFilter
 else:
-    # Public names are imported on first access: every submodule import runs this module first, and `--help` must stay
-    # fast. Public names missing from this table are errors.
-    _WHERE = {
-        "AICategorizationService": "compression.categorizer",
-        "CategorizationService": "compression.categorizer",
-        "ContextRetriever": "retrieval.retriever",
-        "ContextWindowTracker": "core.context.window",
-        "EpisodicMemoryManager": "tiers.episodic",
-        "ItemFilter": "catalog_types",
-        "ItemType": "catalog_types",
-        "MemoryCatalog": "tiers.catalog",
-        "MemoryCompressor": "compression.compressor",
-        "MemoryItem": "catalog_types",
-        "MemoryService": "build.memory_service",
-        "NewObservation": "build.memory_service",
-        "ObservationFilter": "build.memory_service",
-        "OperationFilter": "types",
-        "Orchestrator": "orchestrator.orchestrator",
-        "OrchestratorContextManager": "memory.manager",
-        "Projects": "home.projects",
-        "ResponseCache": "retrieval.response_cache",
-        "SessionMemoryManager": "tiers.session",
-        "StateManager": "tiers.state",
-        "VectorStore": "memory.vector_store",
-        "WorkingMemory": "tiers.working",
-        "open_memory": "build",
+    # Public names by module, imported on first access: every submodule import runs this module first, and `--help` must
+    # stay fast.
+    _NAMES = {
+        "build": "open_memory",
+        "build.memory_service": "MemoryService NewObservation ObservationFilter",
+        "catalog_types": "ItemFilter ItemType MemoryItem",
+        "compression.categorizer": "AICategorizationService CategorizationService",
+        "compression.compressor": "MemoryCompressor",
+        "core.context.window": "ContextWindowTracker",
+        "errors": (
+            "AccessDeniedError CircularDependencyError ClosedError ConfigError DatabaseDamagedError "
+            "DocumentConflictError DocumentError EmbedderError HistoryError InvalidChangeError "
+            "InvalidItemError InvalidOperationError LockTimeoutError ModelError NotFoundError "
+            "OrchestraMemError SchemaTooNewError SearchError ServerAwayError ServerError StorageError "
+            "StorageFullError StorageReadOnlyError TokenizerError"
+        ),
+        "home.projects": "Projects",
+        "memory.manager": "OrchestratorContextManager",
+        "memory.vector_store": "VectorStore",
+        "orchestrator.orchestrator": "Orchestrator",
+        "retrieval.response_cache": "ResponseCache",
+        "retrieval.retriever": "ContextRetriever",
+        "tiers.catalog": "MemoryCatalog",
+        "tiers.episodic": "EpisodicMemoryManager",
+        "tiers.session": "SessionMemoryManager",
+        "tiers.state": "StateManager",
+        "tiers.working": "WorkingMemory",
+        "types": "OperationFilter",
     }
+    _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+    __all__ = sorted(_MODULES)  # noqa: PLE0605  `sorted` returns a list
 
     def __getattr__(name: str) -> object:
-        if name not in __all__:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        return getattr(import_module(f"orchestra_mem.{_WHERE.get(name, 'errors')}"), name)
-
-
-__all__ = [
-    "AICategorizationService",
-    "AccessDeniedError",
-    "CategorizationService",
-    "CircularDependencyError",
-    "ClosedError",
-    "ConfigError",
-    "ContextRetriever",
-    "ContextWindowTracker",
-    "DatabaseDamagedError",
-    "DocumentConflictError",
-    "DocumentError",
-    "EmbedderError",
-    "EpisodicMemoryManager",
-    "HistoryError",
-    "InvalidChangeError",
-    "InvalidItemError",
-    "InvalidOperationError",
-    "ItemFilter",
-    "ItemType",
-    "LockTimeoutError",
-    "MemoryCatalog",
-    "MemoryCompressor",
-    "MemoryItem",
-    "MemoryService",
-    "ModelError",
-    "NewObservation",
-    "NotFoundError",
-    "ObservationFilter",
-    "OperationFilter",
-    "OrchestraMemError",
-    "Orchestrator",
-    "OrchestratorContextManager",
-    "Projects",
-    "ResponseCache",
-    "SchemaTooNewError",
-    "SearchError",
-    "ServerAwayError",
-    "ServerError",
-    "SessionMemoryManager",
-    "StateManager",
-    "StorageError",
-    "StorageFullError",
-    "StorageReadOnlyError",
-    "TokenizerError",
-    "VectorStore",
-    "WorkingMemory",
-    "open_memory",
-]
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

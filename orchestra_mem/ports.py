@@ -22,7 +22,6 @@ from orchestra_mem.types import (
     Session,
     SharedFile,
     Summary,
-    UnrecordedOperation,
     Version,
     VersionReason,
     WindowRefresh,
@@ -84,7 +83,7 @@ class MemoryDatabase(Protocol):
 class EventLog(Protocol):
     """Stores operations, immutable and numbered, and the sessions that they belong to."""
 
-    def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
+    def append(self, draft: Operation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
         """Record an operation; return (operation, True), or for a known idempotency key (earlier operation, False)."""
 
     def operation(self, operation_id: int) -> Operation: ...

@@ -123,12 +123,6 @@ def reject_duplicate_keys(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
     return value
 
 
-def load_json(text: str) -> Json:
-    """Parse the output of `dump_json`."""
-    value: Json = json.loads(text)
-    return value
-
-
 def to_microseconds(time: datetime) -> int:
     """Convert an aware time to microseconds since 1970, exactly."""
     return (time - _EPOCH) // _MICROSECOND
@@ -148,6 +142,7 @@ _SHOWN = {
     "DocumentFault": "path line? problem meanwhile",
     "Excerpt": "document heading=passage.heading line=passage.line text=passage.text before behind",
     "Expansion": "reference operations summary fact around place item events memory_item",
+    "Finding": "part health words advice",
     "Hit": "source=chunk.source tier=chunk.tier kind=chunk.kind heading=chunk.heading title=chunk.title? "
     "text=chunk.text time=chunk.time session=chunk.session agent=chunk.agent item=chunk.item "
     "operation=chunk.operation? score:6 likelihood:4 perhaps reasons",

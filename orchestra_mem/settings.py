@@ -7,7 +7,8 @@ is explained in `config/default_config.yaml`. `adapters/config_files.py` reads f
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -364,7 +365,8 @@ class Settings(BaseModel):
 
     def flat(self) -> dict[str, object]:
         """Return all values by dotted key, in the order of declaration: enumerations as text, secrets hidden."""
-        return {key: hidden(key, value) for key, value in _flatten(self.model_dump(mode="json"), "")}
+        values: Any = self.model_dump(mode="json")
+        return {key: hidden(key, reduce(getitem, key.split("."), values)) for key in schema()}
 
 
 @cache
@@ -386,11 +388,3 @@ def _fields(section: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldI
             yield from _fields(field.annotation, f"{prefix}{name}.")
         else:
             yield prefix + name, field
-
-
-def _flatten(tree: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
-    for name, value in tree.items():
-        if isinstance(value, Mapping) and prefix + name in sections():
-            yield from _flatten(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value

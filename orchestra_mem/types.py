@@ -91,9 +91,9 @@ class MustKeepStatus(StrEnum):
 class Operation(MappingAccess):
     """One thing the orchestrator did. Immutable: neither the record nor `data` may be changed.
 
-    `id` counts up over the project and never repeats. `timestamp` is aware and in UTC. `tokens` is the operation's use
-    of the context window: as the caller reported it, else the size of its entry. `entry_tokens` is the size of its
-    entry in the session document.
+    `id` counts up over the project and never repeats; before the event log has stored the operation it is 0, and
+    `session` is empty. `timestamp` is aware and in UTC. `tokens` is the operation's use of the context window: as the
+    caller reported it, else the size of its entry. `entry_tokens` is the size of its entry in the session document.
     """
 
     id: int
@@ -111,20 +111,6 @@ class Operation(MappingAccess):
     def is_stored(self) -> bool:
         """Whether this is a named value (`STORED_ITEM`), which contexts and documents do not show."""
         return self.type == STORED_ITEM and self.idempotency_key is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnrecordedOperation:
-    """An operation before the event log has stored it and assigned an id and a session."""
-
-    type: str
-    data: Json
-    timestamp: datetime
-    tokens: int
-    entry_tokens: int
-    agent: str | None
-    critical: bool
-    idempotency_key: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,6 @@ from orchestra_mem.build import HOME
 from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store, working_copy
 from orchestra_mem.errors import SchemaTooNewError, StorageError, StorageReadOnlyError, storage_error, telling
-from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
@@ -289,15 +288,14 @@ TO_FILE = "file"
 
 
 def move_database(
-    project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None],
-    write_point: WritePoint | None = None,
-) -> Copied:  # fmt: skip
+    project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None]
+) -> Copied:
     """Copy the database of `settings` to the database of `target`, and verify the copy; documents are not moved.
 
     Nothing can be written meanwhile. Afterwards the memory must be opened with `target`: the old database keeps its
     rows, but opening it fails with a message that names the new place. After an interruption the target is unchanged or
     complete, and the move can be repeated. Rows left in the target by an earlier move from there are replaced.
-    `on_table` is called with each table and its number of rows, `write_point` at each commit to the target.
+    `on_table` is called with each table and its number of rows.
 
     Raises:
         StorageError: A database cannot be used, the memory was already moved away, or the target has another memory.
@@ -305,7 +303,7 @@ def move_database(
     place = Place.of(project, settings)
     with (
         closing(open_database(place.home, settings, moving=True)) as source,
-        closing(open_database(place.home, target, moving=True, write_point=write_point)) as opened,
+        closing(open_database(place.home, target, moving=True)) as opened,
         open_store(place, settings, source).lock(),
     ):
         with source.transaction("copy"):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -62,25 +63,15 @@ class Health(StrEnum):
 class Finding:
     """The state of a part, described in `words`; `advice` is empty if there is nothing to do."""
 
-    part: str
     health: Health
+    part: str
     words: str
     advice: str = ""
 
 
-def sound(part: str, words: str) -> Finding:
-    """Report that a part is in order."""
-    return Finding(part, Health.SOUND, words)
-
-
-def note(part: str, words: str, advice: str = "") -> Finding:
-    """Report something about a part that is no fault but useful to know."""
-    return Finding(part, Health.NOTE, words, advice)
-
-
-def fault(part: str, words: str, advice: str = "") -> Finding:
-    """Report a fault of a part."""
-    return Finding(part, Health.FAULT, words, advice)
+sound = partial(Finding, Health.SOUND)
+note = partial(Finding, Health.NOTE)
+fault = partial(Finding, Health.FAULT)
 
 
 def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> list[Finding]:

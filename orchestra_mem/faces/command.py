@@ -126,8 +126,8 @@ class CommandResult:
 
 
 def command(
-    panel: str | None = None, *, of: typer.Typer = app, name: str | None = None, creates: bool = False,
-    json_lines: bool = False, bare: bool = False,
+    panel: str | None = None, *, of: typer.Typer = app, name: str | None = None, json_lines: bool = False,
+    bare: bool = False,
 ) -> Callable[[_Function], _Function]:  # fmt: skip
     """Make a function a command with the options `--project`, `--json` and `--debug`.
 
@@ -138,20 +138,19 @@ def command(
         panel: Heading of the help under which the command is listed.
         of: Group that the command belongs to.
         name: Name of the command, by default the function's name.
-        creates: Create the memory if there is none.
         json_lines: `--json` prints one JSON object per event; the command prints them itself.
         bare: Run the function if the group is called without a subcommand; `--project` of the group applies to both.
     """
     added: Any = of.callback(invoke_without_command=True) if bare else of.command(name, rich_help_panel=panel)
 
     def decorate(function: _Function) -> _Function:
-        added(_with_common_options(function, creates=creates, json_lines=json_lines, bare=bare))
+        added(_with_common_options(function, json_lines=json_lines, bare=bare))
         return function
 
     return decorate
 
 
-def _with_common_options(function: _Function, *, creates: bool, json_lines: bool, bare: bool) -> Callable[..., None]:
+def _with_common_options(function: _Function, *, json_lines: bool, bare: bool) -> Callable[..., None]:
     wanted = {"run", "memory"} & set(inspect.signature(function).parameters)
     for unneeded in (*wanted, "return"):  # their types may not be loaded, and typer does not need them
         function.__annotations__.pop(unneeded, None)
@@ -167,7 +166,7 @@ def _with_common_options(function: _Function, *, creates: bool, json_lines: bool
             if "run" in wanted:
                 given["run"] = run
             if "memory" in wanted:
-                with run.open(create=creates) as memory:
+                with run.open() as memory:
                     result = function(memory=memory, **given)
             else:
                 result = function(**given)

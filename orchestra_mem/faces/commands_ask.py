@@ -355,7 +355,7 @@ def summaries(
             what = "the next refresh takes this text:" if done.verdict.good else "the summary stays as it is:"
             head = f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}"
             return CommandResult(done, f"{head}\n\n{done.text.rstrip()}\n")
-        found = memory.compression.stories(memory.losses(session, limit=limit or None))
+        found = memory.compression.stories(memory.losses(_session_id(memory, session), limit=limit or None))
     return CommandResult([_story_record(story) for story in found], lambda: recall_views.summaries_view(found))
 
 

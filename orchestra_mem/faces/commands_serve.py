@@ -17,7 +17,7 @@ from typer import BadParameter
 from orchestra_mem import build
 from orchestra_mem.errors import ServerError, storage_error
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, command, option
-from orchestra_mem.faces.records import Caller
+from orchestra_mem.faces.records import Caller, written_aside
 from orchestra_mem.serialize import reject_duplicate_keys
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ def install(client: McpClient, file: Path, entry: dict[str, Any]) -> Any:
         text = file.read_bytes().decode("utf-8") if file.exists() else ""
         before, made = put(text, client, entry)
         if before != entry:
-            _replace(file.resolve(), made.encode("utf-8"))
+            mode = file.stat().st_mode & 0o777 if file.exists() else 0o666
+            with written_aside(file.resolve(), made.encode("utf-8"), mode) as aside:
+                os.replace(aside, file.resolve())
     except OSError as error:
         raise storage_error(error, "changing", file) from error
     except (ValueError, RecursionError) as error:
@@ -115,21 +117,6 @@ def _into_toml(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any
     if before is None and tomllib.loads(made)[client.section][_NAME] != entry:
         raise ValueError("the entry cannot be written as TOML")
     return before, made
-
-
-def _replace(file: Path, data: bytes) -> None:
-    """Replace a file atomically, and keep its permissions."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    mode = file.stat().st_mode & 0o777 if file.exists() else 0o666
-    try:
-        with open(aside, "wb", opener=lambda path, flags: os.open(path, flags, mode)) as made:
-            made.write(data)
-            made.flush()
-            os.fsync(made.fileno())
-        os.replace(aside, file)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 group = add_group("serve", "Serve")

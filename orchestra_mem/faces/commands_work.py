@@ -82,16 +82,14 @@ def show(
     Example: orchestra-mem work show 12
     """
     record = records.work_record(memory, item_id, limit or None)
-    item = record["item"]
-    parent = None if item.parent is None else memory.state.item(item.parent)
-    return CommandResult(
-        record, lambda: views.item_view(item, parent, record["progress"], record["blockers"], record["events"])
-    )
+    above = record["item"].parent
+    parent = None if above is None else memory.state.item(above)
+    return CommandResult(record, lambda: views.item_view(record, parent))
 
 
-@command(of=group, creates=True)
+@command(of=group)
 def add(
-    memory: OrchestratorContextManager,
+    run: Invocation,
     kind: Annotated[WorkKind, argument("KIND", f"One of: {', '.join(WorkKind)}.")],
     title: Annotated[str, argument("TITLE", "What it is, in a line.")],
     description: Annotated[str, option("--description TEXT", "More about it.")] = "",
@@ -109,11 +107,12 @@ def add(
 
     Example: orchestra-mem work add story "Sign in by mail" --parent 5
     """
-    item = memory.state.create(
-        kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on or (),
-        assignee=assignee, acceptance=acceptance or (), author=Author.PERSON,
-    )  # fmt: skip
-    records.update_documents(memory)
+    with run.open(create=True) as memory:
+        item = memory.state.create(
+            kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on or (),
+            assignee=assignee, acceptance=acceptance or (), author=Author.PERSON,
+        )  # fmt: skip
+        records.update_documents(memory)
     return CommandResult(item, f"{item.name}\n")
 
 

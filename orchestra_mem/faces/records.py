@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem import build
@@ -15,7 +18,6 @@ from orchestra_mem.serialize import to_object
 from orchestra_mem.types import OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
-    from orchestra_mem.build.memory_service import MemoryService
     from orchestra_mem.core.context.rendered import OrchestratorContext
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.retrieval.search import Answer
@@ -37,13 +39,6 @@ class Caller:
     def view(self) -> Any:
         """The memory as the caller may see it."""
         return self.memory if self.is_owner else self.memory.as_agent(self.agent)
-
-    @property
-    def service(self) -> MemoryService:
-        """The memory service over `view`."""
-        from orchestra_mem.build.memory_service import MemoryService
-
-        return MemoryService(self.view)
 
     def offered(self, name: str) -> Any:
         """Return an attribute of `view` by name.
@@ -79,6 +74,21 @@ logger = logging.getLogger(__name__)
 def counted(number: int, noun: str) -> str:
     """Format a number with a noun, adding an s to the noun unless the number is 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+@contextmanager
+def written_aside(file: Path, data: bytes, mode: int) -> Iterator[Path]:
+    """Write a temporary file beside `file`, flushed to the disk, to be renamed in the block; remove it afterwards."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    aside = file.with_name(f".{file.name}.{token_hex(8)}.tmp")
+    try:
+        with open(aside, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as made:
+            made.write(data)
+            made.flush()
+            os.fsync(made.fileno())
+        yield aside
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from orchestra_mem.faces.records import counted
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.types import Author, DocumentFault, MustKeep, MustKeepStatus, Operation, Session, Version
-from orchestra_mem.work_types import WorkEvent, WorkItem, WorkProgress
+from orchestra_mem.work_types import WorkEvent, WorkItem
 
 _Row = TypeVar("_Row")
 
@@ -160,11 +160,9 @@ def work_view(items: Sequence[WorkItem]) -> Iterator[RenderableType]:
     )  # fmt: skip
 
 
-def item_view(
-    item: WorkItem, parent: WorkItem | None, progress: WorkProgress, blockers: Sequence[WorkItem],
-    events: Sequence[WorkEvent],
-) -> Iterator[RenderableType]:  # fmt: skip
+def item_view(record: Mapping[str, Any], parent: WorkItem | None) -> Iterator[RenderableType]:
     """Show the result of `work show`."""
+    item, progress = record["item"], record["progress"]
     yield Text(visible(item.name), style="bold")
     yield Text(f"{item.status}, priority {item.priority}{f', {visible(item.assignee)}' if item.assignee else ''}")
     if parent:
@@ -173,7 +171,7 @@ def item_view(
         yield Text(f"{progress.done:,} of {progress.total:,} done ({progress.share:.0%})")
     if item.depends_on:
         yield Text(f"depends on {', '.join(f'#{each}' for each in item.depends_on)}")
-    for blocker in blockers:
+    for blocker in record["blockers"]:
         yield Text(f"waits for {visible(blocker.name)} ({blocker.status})", style="yellow")
     if item.description:
         yield Text(f"\n{visible(item.description)}")
@@ -181,8 +179,8 @@ def item_view(
         yield Text("\n" + "\n".join(f"- {visible(each)}" for each in item.acceptance))
     yield Text("")
     yield from table_of(
-        events, lambda event: (short_time(event.time), event.author, event_words(event)), "when|who|what", empty="",
-        wide=False,
+        record["events"], lambda event: (short_time(event.time), event.author, event_words(event)), "when|who|what",
+        empty="", wide=False,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import eq, ge, gt, le, lt, ne
 from threading import Lock
 from typing import Any
 from uuid import uuid4
@@ -30,8 +31,7 @@ except ImportError as error:
     raise ImportError(f"a store needs `pip install 'orchestra-mem[langgraph]'`: {error}") from error
 
 _PREFIX = "integrations.store "
-# The outcomes of a comparison that each filter operator accepts: -1 for less, 0 for equal, 1 for greater.
-_ORDERS = {"$gt": (1,), "$gte": (0, 1), "$lt": (-1,), "$lte": (-1, 0)}
+_OPERATORS = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,14 +202,13 @@ def _passes(value: Any, wanted: Any) -> bool:
     return bool(value == wanted)
 
 
-def _compared(value: Any, operator: str, other: Any) -> bool:
-    if operator in ("$eq", "$ne"):
-        return (value == other) is (operator == "$eq")
-    if operator not in _ORDERS:
-        raise ValueError(f"{operator!r} is no operator of a filter; there are $eq, $ne, {', '.join(_ORDERS)}")
-    try:
-        value, other = float(value), float(other)
-    except (TypeError, ValueError):
-        if not (isinstance(value, str) and isinstance(other, str)):
-            return False  # not comparable
-    return (value > other) - (value < other) in _ORDERS[operator]
+def _compared(value: Any, name: str, other: Any) -> bool:
+    if name not in _OPERATORS:
+        raise ValueError(f"{name!r} is no operator of a filter; there are {', '.join(_OPERATORS)}")
+    if name not in ("$eq", "$ne"):
+        try:
+            value, other = float(value), float(other)
+        except (TypeError, ValueError):
+            if not (isinstance(value, str) and isinstance(other, str)):
+                return False  # not comparable
+    return bool(_OPERATORS[name](value, other))

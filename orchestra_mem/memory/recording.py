@@ -11,7 +11,7 @@ from orchestra_mem.core.documents.entries import Entry, is_critical, make_entry
 from orchestra_mem.errors import InvalidOperationError, StorageError
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.serialize import checked_json
-from orchestra_mem.types import Operation, Session, SessionStatus, UnrecordedOperation
+from orchestra_mem.types import Operation, Session, SessionStatus
 
 _MAX_TOKENS = 2**31
 
@@ -20,7 +20,7 @@ _MAX_TOKENS = 2**31
 class OperationDraft:
     """An operation to be recorded, with its entry. The entry assumes that no other process records anything first."""
 
-    operation: UnrecordedOperation
+    operation: Operation
     entry: Entry
     started: date
 
@@ -77,10 +77,10 @@ def make_draft(
     entry = make_entry(thought, started=day, max_chars=parts.session.place.entry_chars)
     # Counted in the form that contexts show, so that later counts come from the cache.
     entry_tokens = parts.counter.count(as_form(entry.text))
-    operation = UnrecordedOperation(
-        type=name, data=checked, timestamp=time, tokens=entry_tokens if reported is None else reported,
-        entry_tokens=entry_tokens, agent=agent, critical=is_critical(name, checked) if critical is None else critical,
-        idempotency_key=key,
+    operation = Operation(
+        id=0, session="", type=name, data=checked, timestamp=time, entry_tokens=entry_tokens,
+        tokens=entry_tokens if reported is None else reported, agent=agent, idempotency_key=key,
+        critical=is_critical(name, checked) if critical is None else critical,
     )  # fmt: skip
     return OperationDraft(operation, entry, day)
 

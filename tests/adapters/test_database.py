@@ -29,7 +29,6 @@ from orchestra_mem.types import (
     ReadDocument,
     Session,
     SessionStatus,
-    UnrecordedOperation,
     WrittenDocument,
 )
 
@@ -56,17 +55,18 @@ def ledger(database: SqlDatabase) -> SqlLedger:
 
 
 def _draft(data: Json = None, *, kind: str = "note", time: datetime = NOON, agent: str | None = None,
-           key: str | None = None) -> UnrecordedOperation:  # fmt: skip
-    return UnrecordedOperation(
-        type=kind, data=data, timestamp=time, tokens=7, entry_tokens=5, agent=agent, critical=False, idempotency_key=key
-    )
+           key: str | None = None) -> Operation:  # fmt: skip
+    return Operation(
+        id=0, session="", type=kind, data=data, timestamp=time, tokens=7, entry_tokens=5, agent=agent,
+        idempotency_key=key,
+    )  # fmt: skip
 
 
 def _session(number: int = 1) -> Session:
     return Session(id=f"{number}-session", started=NOON, status=SessionStatus.ACTIVE)
 
 
-def _record(log: SqlEventLog, draft: UnrecordedOperation, session: int = 1) -> Operation:
+def _record(log: SqlEventLog, draft: Operation, session: int = 1) -> Operation:
     operation, created = log.append(draft, lambda: _session(session))
     assert created
     return operation

@@ -61,6 +61,7 @@ def test_summaries_are_listed_with_what_came_of_them(filled: Program) -> None:
     assert listed
     assert {(each["method"], each["tried"], each["job"]) for each in listed} == {("extractive", None, None)}
     assert [each["id"] for each in filled.json("summaries", "--limit", "1")] == [listed[-1]["id"]]
+    assert filled.json("summaries", "--session", listed[0]["session"][:6]) == listed
     shown = filled("summaries")
     assert "no model was asked" in shown
     assert f"S{listed[0]['id']}" in shown

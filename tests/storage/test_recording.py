@@ -17,17 +17,17 @@ from orchestra_mem.adapters.database.database_copy import copy_database
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.catalog_types import ItemFilter
 from orchestra_mem.settings import Settings
-from orchestra_mem.types import Session, SessionStatus, UnrecordedOperation
+from orchestra_mem.types import Operation, Session, SessionStatus
 from tests.conftest import START
 from tests.memories import SMALL
 
 NOTICE = "INSERT INTO notices (time, subject, text) VALUES (1, ?, '')"
 
 
-def draft(text: str, key: str | None = None) -> UnrecordedOperation:
+def draft(text: str, key: str | None = None) -> Operation:
     """Return an operation with this text."""
-    return UnrecordedOperation(
-        type="note", data={"text": text}, timestamp=START, tokens=5, entry_tokens=5, agent=None, critical=False,
+    return Operation(
+        id=0, session="", type="note", data={"text": text}, timestamp=START, tokens=5, entry_tokens=5,
         idempotency_key=key,
     )  # fmt: skip
 

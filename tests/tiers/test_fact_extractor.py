@@ -9,7 +9,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog, SqlLedger
 from orchestra_mem.tiers.fact_extractor import FactExtractor
-from orchestra_mem.types import Json, MustKeepStatus, Session, SessionStatus, UnrecordedOperation
+from orchestra_mem.types import Json, MustKeepStatus, Operation, Session, SessionStatus
 from tests.conftest import START
 
 RULE = "Never deploy on Fridays."
@@ -66,9 +66,8 @@ def test_a_lighter_remark_takes_no_decision_back(memory: OrchestratorContextMana
 def test_two_processes_that_look_through_the_same_operations_find_each_fact_once(database: SqlDatabase) -> None:
     """Extracting an operation twice finds each fact once, even if a person has reworded it in between."""
     log, ledger = SqlEventLog(database), SqlLedger(database)
-    said = UnrecordedOperation(
-        type="note", data={"text": RULE}, timestamp=START, tokens=7, entry_tokens=5, agent=None, critical=False,
-        idempotency_key=None,
+    said = Operation(
+        id=0, session="", type="note", data={"text": RULE}, timestamp=START, tokens=7, entry_tokens=5
     )  # fmt: skip
     log.append(said, lambda: Session(id="one", started=START, status=SessionStatus.ACTIVE))
     both_saw, extractor = log.session("one"), FactExtractor(log, ledger)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import replace
 from datetime import datetime
 
 from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
-from orchestra_mem.types import STORED_ITEM, Operation, OperationFilter, Session, UnrecordedOperation, WindowRefresh
+from orchestra_mem.types import STORED_ITEM, Operation, OperationFilter, Session, WindowRefresh
 
 SESSION_NUMBER = "(SELECT number FROM sessions WHERE id = ?)"
 """SQL expression for the `session` column of operations and summaries: the number of the session with a given id."""
 _OPERATIONS = Table(
     "operations", Operation, read={"session": "(SELECT id FROM sessions WHERE number = operations.session)"}
 )
-_DRAFTS = Table("operations", UnrecordedOperation)
+_DRAFTS = Table("operations", Operation, but=("id", "session"))
 _SESSIONS = Table("sessions", Session)
 _REFRESHES = Table("refreshes", WindowRefresh)
 _IS_SHOWN = f"(type <> '{STORED_ITEM}' OR idempotency_key IS NULL)"
@@ -54,7 +54,7 @@ class SqlEventLog(Stored):
 
     _begun = False  # whether this object has recorded an operation, so that a session is probably live
 
-    def append(self, draft: UnrecordedOperation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
+    def append(self, draft: Operation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
         """Record and commit an operation, in a new session if none is live.
 
         Returns the stored operation and whether it is new: False if its idempotency key was recorded before.
@@ -70,8 +70,7 @@ class SqlEventLog(Stored):
                 row = self._database.write("record", _RECORD, values).row
             self._begun = True
         number, session = row
-        given = {field.name: getattr(draft, field.name) for field in fields(draft)}
-        return Operation(id=number, session=session, **given), True
+        return replace(draft, id=number, session=session), True
 
     def operation(self, operation_id: int) -> Operation:
         """Return one operation by its id.

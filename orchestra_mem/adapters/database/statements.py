@@ -19,13 +19,13 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from orchestra_mem.errors import ClosedError, NotFoundError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import WritePoint
-from orchestra_mem.serialize import dump_json, from_microseconds, load_json, to_microseconds
+from orchestra_mem.serialize import dump_json, from_microseconds, to_microseconds
 
 Values: TypeAlias = Sequence[object] | Mapping[str, object]
 Record = TypeVar("Record")
 
 _MOST = 2**63 - 1
-_DECODERS: Mapping[str, Callable[[Any], object]] = {"datetime": from_microseconds, "bool": bool, "Json": load_json}
+_DECODERS: Mapping[str, Callable[[Any], object]] = {"datetime": from_microseconds, "bool": bool, "Json": json.loads}
 
 
 def bound(values: Values) -> Any:

@@ -173,7 +173,7 @@ class ObservationBody(Given):
 @service_router.get("/search", responses=shown(_FOUND))
 def search(caller: CallerDep, query: Annotated[SearchQuery, Query()]) -> JsonResponse:
     """Search all tiers by keywords and by meaning, best hits first, each with its scores and reasons."""
-    found = caller.service.search(query.q, where=query.where, mode=query.mode, limit=query.limit)
+    found = caller.view.search(query.q, where=query.where, mode=query.mode, limit=query.limit)
     return JsonResponse(search_record(found, caller.memory.hit_lines(found.hits)))
 
 
@@ -200,7 +200,8 @@ def list_observations(caller: CallerDep, query: Annotated[ObservationQuery, Quer
         worker_id=query.worker, session_id=query.session, type=query.type, since=query.since, until=query.until,
         limit=query.limit, offset=query.offset,
     )  # fmt: skip
-    return query.answer(caller.service.get_observations(where), caller.service.count_observations(where))
+    service = MemoryService(caller.view)
+    return query.answer(service.get_observations(where), service.count_observations(where))
 
 
 @service_router.post(
@@ -211,7 +212,7 @@ def add_observation(caller: CallerDep, observation: ObservationBody) -> JsonResp
     worker = caller.acting(observation.worker)
     if worker is None:
         raise InvalidItemError(["body.worker: name the worker"])
-    number = caller.service.capture_observation(
+    number = MemoryService(caller.view).capture_observation(
         NewObservation(
             worker_id=worker, content=observation.content, type=observation.type, session_id=observation.session,
             metadata=observation.metadata,

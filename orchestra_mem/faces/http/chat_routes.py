@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt, answer_tokens, others_of, text_of
-from orchestra_mem.faces.http.guard import PROBLEMS
+from orchestra_mem.faces.http.guard import Problem, chat_error
 from orchestra_mem.faces.http.json_answers import CallerDep, Shape, shown
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -42,15 +42,10 @@ logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 
-_ERROR = {"type": "object", "required": ["error"]}
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {**told, "content": {**told["content"], "application/json": {"schema": _ERROR}}}
-    for status, told in PROBLEMS.items()
-}
 _STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": "data: [DONE]"}}
-_CHAT = _ERRORS | shown(Shape("Completion", choices=list[dict[str, Any]]))
+_CHAT = shown(Shape("Completion", choices=list[dict[str, Any]]))
 _CHAT[200]["content"] |= _STREAM
-_MODELS = _ERRORS | shown(Shape("Models", data=list[dict[str, Any]]))
+_MODELS = shown(Shape("Models", data=list[dict[str, Any]]))
 _MESSAGE = {"type": "object", "required": ["role"], "properties": {"role": {"type": "string"}}}
 _BODY = {
     "schema": {
@@ -74,10 +69,10 @@ async def complete_chat(request: Request, caller: CallerDep) -> Response:
         try:
             off = request.headers.get("x-memory", "").lower() == "off"
             response = await endpoint.answer(_read(raw), caller, off=off)
-        except BadRequestError as error:
-            response = _error(400, str(error))
+        except HTTPException as error:
+            response = Problem(error.status_code, error.detail)
         except ModelError as error:
-            response = _error(502, str(error))
+            response = Problem(502, str(error))
         tasks.cancel_scope.cancel()
     return response
 
@@ -94,31 +89,22 @@ async def list_models(request: Request, caller: CallerDep) -> Response:
     try:
         return await endpoint.models()
     except ModelError as error:
-        return _error(502, str(error))
+        return Problem(502, str(error))
 
 
 def _read(raw: bytes) -> dict[str, Json]:
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise BadRequestError(f"the body is no JSON: {error}") from error
+        raise HTTPException(400, f"the body is no JSON: {error}") from error
     messages = body.get("messages") if isinstance(body, dict) else None
     if not isinstance(messages, list) or not messages:
-        raise BadRequestError("the body needs `messages`, a list with at least one")
+        raise HTTPException(400, "the body needs `messages`, a list with at least one")
     for place, message in enumerate(messages):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise BadRequestError(f"messages[{place}] is no object with a `role`")
+            raise HTTPException(400, f"messages[{place}] is no object with a `role`")
     found: dict[str, Json] = body
     return found
-
-
-def _error(status: int, words: str) -> JSONResponse:
-    return JSONResponse(_error_body(status, words), status)
-
-
-def _error_body(status: int, words: str) -> dict[str, Json]:
-    kind = "invalid_request_error" if status < 500 else "server_error"
-    return {"error": {"message": words, "type": kind, "param": None, "code": None}}
 
 
 class ChatEndpoint:
@@ -158,7 +144,7 @@ class ChatEndpoint:
         if self._relay is None and self._memory.model is None:
             raise ModelError("no model is set: give llm.base_url or llm.model_path in .obra/config.yaml")
         if body.get("n") not in (None, 1) and not (off and self._relay):
-            raise BadRequestError("`n`: one answer is recorded; a server's model gives several with `X-Memory: off`")
+            raise HTTPException(400, "`n`: one answer is recorded; a server's model gives several with `X-Memory: off`")
         answer = self._by_model if self._relay is None else self._by_server
         if off:
             return await answer(body, _forget, {"X-Memory": "off"})
@@ -265,7 +251,7 @@ class _Stream(StreamingResponse):
                 yield events
             await self._keep()
         except ModelError as error:  # the leading newline ends an incomplete event
-            yield f"\ndata: {json.dumps(_error_body(502, str(error)))}\n\n".encode()
+            yield f"\ndata: {json.dumps({'error': chat_error(502, str(error))})}\n\n".encode()
 
     async def _keep(self) -> None:
         if not self._recorded:
@@ -301,10 +287,6 @@ def _plain(text: str) -> str:
     return " ".join(text.encode("ascii", "replace").decode().split())[:_MOST_SOURCES]
 
 
-class BadRequestError(Exception):
-    """An invalid request, or one that the model does not support. The client receives the message."""
-
-
 _ROLES = {"developer": Role.SYSTEM, **{role.value: role for role in Role}}
 
 
@@ -312,16 +294,16 @@ def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
     """Convert a request for a model in this process: return its messages and the options for `generate`.
 
     Raises:
-        BadRequestError: The request has tools, non-text content or an unknown role, which are not supported.
+        HTTPException: The request has tools, non-text content or an unknown role, which are not supported.
     """
     asked: Any = body
     if asked.get("tools"):
-        raise BadRequestError("the model in this process calls no tools; llama-server does: give llm.base_url")
+        raise HTTPException(400, "the model in this process calls no tools; llama-server does: give llm.base_url")
     messages = []
     for message in asked["messages"]:
         role = _ROLES.get(message["role"])
         if role is None or others_of(message):
-            raise BadRequestError(f"the model in this process reads texts alone, of {', '.join(_ROLES)}")
+            raise HTTPException(400, f"the model in this process reads texts alone, of {', '.join(_ROLES)}")
         messages.append(Message(role=role, text=text_of(message)))
     options: dict[str, Any] = {}
     if isinstance(asked.get("temperature"), int | float):

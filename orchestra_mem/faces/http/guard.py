@@ -17,6 +17,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from cachetools import LRUCache
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -79,10 +80,15 @@ class Problem(JsonResponse):
             self.body, self.headers["content-security-policy"] = refusal_page(self._told, scope)
             self.headers["content-type"] = "text/html; charset=utf-8"
         elif scope["path"].startswith("/v1/"):  # OpenAI's clients show only the message in `error`
-            error = {"message": self._told["detail"], "type": "invalid_request_error"}
-            self.body = self.render({**self._told, "error": error})
+            self.body = self.render({**self._told, "error": chat_error(self.status_code, self._told["detail"])})
         self.headers["content-length"] = str(len(self.body))
         await super().__call__(scope, receive, send)
+
+
+def chat_error(status: int, words: str) -> dict[str, Any]:
+    """Return the `error` object of OpenAI's API."""
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"message": words, "type": kind, "param": None, "code": None}
 
 
 _BODY = {
@@ -178,7 +184,7 @@ class Rates:
         self._per_s = per_s
         self._most = max(1.0, per_s * _BURST)
         self._clock = clock
-        self._left: dict[str, tuple[float, float]] = {}
+        self._left: LRUCache[str, tuple[float, float]] = LRUCache(_MOST_BUCKETS)
 
     def wait_s(self, sender: str) -> float:
         """Count a request. Return the seconds until its sender may retry, 0 if the request is allowed."""
@@ -186,8 +192,6 @@ class Rates:
         left, last = self._left.get(sender, (self._most, now))
         left = min(self._most, left + (now - last) * self._per_s)
         allowed = left >= 1
-        if len(self._left) >= _MOST_BUCKETS and sender not in self._left:
-            self._left.pop(next(iter(self._left)))
         self._left[sender] = (left - allowed, now)
         return 0.0 if allowed else (1 - left) / self._per_s
 

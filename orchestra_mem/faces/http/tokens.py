@@ -20,6 +20,7 @@ from typing import Any
 from orchestra_mem.catalog_types import GLOBAL, MAX_NAME_CHARS
 from orchestra_mem.core.catalog.access import EVERYBODY, OWNER
 from orchestra_mem.errors import ServerError, storage_error
+from orchestra_mem.faces.records import written_aside
 
 TOKEN_VARIABLE = "ORCHESTRA_MEM_TOKEN"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -107,21 +108,13 @@ def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = 
 
 
 def _make(path: Path, *, ignored: bool) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if ignored:  # by git, even if the .gitignore of the memory lacks this folder
-        (path.parent / ".gitignore").write_text("*\n", "utf-8")
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
-            made.write(f"{secrets.token_urlsafe(32)}\n")
-            made.flush()
-            os.fsync(made.fileno())
+    with written_aside(path, f"{secrets.token_urlsafe(32)}\n".encode(), 0o600) as aside:
+        if ignored:  # by git, even if the .gitignore of the memory lacks this folder
+            (path.parent / ".gitignore").write_text("*\n", "utf-8")
         with suppress(OSError):  # another process has just made the file, or the file system has no hard links
             os.link(aside, path)
         if not os.path.lexists(path):
             os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _usable(token: str, place: str) -> str:

@@ -86,11 +86,11 @@ def test_long_lists_come_in_pages(served: Served) -> None:
     first = served.client.get(f"/sessions/{session}").text
     assert "Step number 45 was" in first
     assert "Step number 25 was" not in first
-    assert f'href="/sessions/{session}?page=2" rel="next"' in first
-    last = served.client.get(f"/sessions/{session}", params={"page": 3}).text
+    assert 'href="?offset=20" rel="next"' in first
+    last = served.client.get(f"/sessions/{session}", params={"offset": 40}).text
     assert "Step number 1 was" in last
     assert 'rel="next"' not in last
-    assert served.client.get(f"/sessions/{session}", params={"page": 9}).status_code == 200
+    assert served.client.get(f"/sessions/{session}", params={"offset": 160}).status_code == 200
     assert served.client.get("/sessions/none").status_code == 404
     MemoryService(served.memory).end_session(session, "概要: " + "会" * 400)
     assert f"概要: {'会' * 296} …" in served.client.get("/sessions").text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -19,7 +19,7 @@ from orchestra_mem.faces.http.catalog_routes import CatalogQuery
 from orchestra_mem.faces.http.context_routes import AuditQuery, FactQuery
 from orchestra_mem.faces.http.document_routes import WorkQuery
 from orchestra_mem.faces.http.json_answers import CallerDep, OwnerMemory
-from orchestra_mem.faces.http.web.pages import Form, ListForm, Pager, Sent, pieces_of, render
+from orchestra_mem.faces.http.web.pages import Form, ListForm, Sent, pieces_of, render
 from orchestra_mem.faces.records import work_record
 from orchestra_mem.serialize import from_microseconds
 from orchestra_mem.types import MustKeepKind
@@ -135,7 +135,6 @@ def _back(name: str, done: str) -> RedirectResponse:
     return RedirectResponse(f"/documents/{quote(name)}?done={done}", 303)
 
 
-_PAGE = 50
 _MOST_ENTRY_ITEMS = 5  # maximum number of items that an audit entry shows
 _SHOWN = [status for status in ItemStatus if status is not ItemStatus.PURGED]
 
@@ -160,9 +159,8 @@ class AuditForm(ListForm, AuditQuery):
 def list_facts(request: Request, caller: CallerDep, form: Annotated[FactsForm, Query()]) -> Response:
     """List facts, newest first; with `every`, also facts that are no longer active."""
     found = caller.view.facts(form.kind, standing=not form.every)[::-1]
-    pager = Pager(form.page, len(found), _PAGE)
-    facts = found[pager.offset : pager.offset + _PAGE]
-    return render(request, "facts.html", form=form, pager=pager, facts=facts, kinds=[*MustKeepKind])
+    facts = found[form.offset : form.offset + form.limit]
+    return render(request, "facts.html", form=form, total=len(found), facts=facts, kinds=[*MustKeepKind])
 
 
 @router.get("/catalog")
@@ -170,10 +168,9 @@ def list_items(request: Request, caller: CallerDep, form: Annotated[ItemsForm, Q
     """List the items that the caller may see, newest first."""
     catalog = caller.memory.catalog
     where = replace(form.where, statuses=_SHOWN if form.hidden else (ItemStatus.LIVE,))
-    pager = Pager(form.page, catalog.count(where, agent=caller.agent), _PAGE)
-    items = catalog.items(replace(where, limit=_PAGE, offset=pager.offset), agent=caller.agent)
+    items, total = catalog.items(where, agent=caller.agent), catalog.count(where, agent=caller.agent)
     agents = sorted(catalog.get_stats(agent=caller.agent))
-    return render(request, "catalog.html", form=form, pager=pager, items=items, agents=agents, types=[*ItemType])
+    return render(request, "catalog.html", form=form, total=total, items=items, agents=agents, types=[*ItemType])
 
 
 @router.get("/catalog/{memory_id}")
@@ -195,25 +192,15 @@ def change_item(caller: CallerDep, memory_id: str, sent: Sent) -> Response:
 def list_audit(request: Request, memory: OwnerMemory, form: Annotated[AuditForm, Query()]) -> Response:
     """List who read or changed the catalog, newest first."""
     found = memory.audit(replace(form.where, agent="") if form.owner else form.where)
-    pager = Pager(form.page, len(found), _PAGE)
-    entries = found[pager.offset : pager.offset + _PAGE]
+    entries = found[form.offset : form.offset + form.limit]
     return render(
-        request, "audit.html", form=form, pager=pager, entries=entries, outcomes=[*AccessOutcome],
+        request, "audit.html", form=form, total=len(found), entries=entries, outcomes=[*AccessOutcome],
         most_items=_MOST_ENTRY_ITEMS,
     )  # fmt: skip
 
 
 _MOST_ITEMS = 500
 _MOST_EVENTS = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
-    """A work item with the branches of its shown children, and the progress of all items below it."""
-
-    item: WorkItem
-    below: list[Branch]
-    progress: WorkProgress
 
 
 class WorkForm(ListForm, WorkQuery):
@@ -229,28 +216,27 @@ def show_work(request: Request, memory: OwnerMemory, form: Annotated[WorkForm, Q
     items = memory.state.items(replace(where, limit=_MOST_ITEMS + 1))
     tree = _tree(items[:_MOST_ITEMS], memory.state.progress)
     return render(
-        request, "work.html", tree=tree, is_cut=len(items) > _MOST_ITEMS, most=_MOST_ITEMS, statuses=[*WorkStatus],
+        request, "work.html", **tree, is_cut=len(items) > _MOST_ITEMS, most=_MOST_ITEMS, statuses=[*WorkStatus],
         form=form,
     )  # fmt: skip
 
 
-def _tree(items: Sequence[WorkItem], progress: Callable[[int], WorkProgress]) -> list[Branch]:
-    """Build the tree of items; an item whose parent is not among them is a root."""
+def _tree(items: Sequence[WorkItem], progress: Callable[[int], WorkProgress]) -> dict[str, Any]:
+    """Return the variables of a tree of items: the items `below` each, by its id, and what is `done` of each.
+
+    The roots, items whose parent is not among the items, are below 0.
+    """
     below: defaultdict[int, list[WorkItem]] = defaultdict(list)
-    there = {item.id for item in items}
+    done = {item.id: progress(item.id) for item in items}
     for item in items:
-        below[item.parent if item.parent in there else 0].append(item)
-
-    def branches(parent: int) -> list[Branch]:
-        found = below[parent]
-        return [Branch(item=each, below=branches(each.id), progress=progress(each.id)) for each in found]
-
-    return branches(0)
+        below[item.parent if item.parent in done else 0].append(item)
+    return {"below": below, "done": done}
 
 
 @router.get("/work/{item}")
 def show_work_item(request: Request, memory: OwnerMemory, item: int) -> Response:
     """Show a work item with its progress, changes, blockers and children."""
     found = work_record(memory, item, _MOST_EVENTS)
-    below = _tree(memory.state.items(WorkFilter(parent=item)), memory.state.progress)
-    return render(request, "work_item.html", **found, below=below)
+    return render(
+        request, "work_item.html", **found, **_tree(memory.state.items(WorkFilter(parent=item)), memory.state.progress)
+    )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -21,7 +20,7 @@ from orchestra_mem.faces.http.catalog_routes import SearchQuery
 from orchestra_mem.faces.http.context_routes import ContextQuery
 from orchestra_mem.faces.http.json_answers import CallerDep, OwnerMemory
 from orchestra_mem.faces.http.tokens import cookie_name
-from orchestra_mem.faces.http.web.pages import Form, PageNumber, Pager, render, static_files
+from orchestra_mem.faces.http.web.pages import Form, ListForm, render, static_files
 from orchestra_mem.faces.recall_views import reasons_lines
 from orchestra_mem.faces.records import conflict_records, status_record
 from orchestra_mem.search_types import Hit, Tier
@@ -30,8 +29,7 @@ from orchestra_mem.types import OperationFilter
 router = APIRouter(include_in_schema=False)
 
 _NEWEST = 5
-_CHARTED = 1_000
-_MOST_STEPS = 500
+_CHARTED = 500
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
@@ -49,7 +47,7 @@ def home(request: Request, caller: CallerDep, token: str = "") -> Response:
     memory, status = caller.memory, status_record(caller.memory, request.app.state.project)
     told = memory.documents.problems()  # shown as conflicts
     window = status["context_window"]
-    chart = window_chart(memory.window_history(_CHARTED), window["max_tokens"])
+    chart = _chart(memory.window_history(_CHARTED), window["max_tokens"])
     level = sum(window["usage_percentage"] >= share for share in status["thresholds"].values())
     return render(
         request, "home.html", state=status, window=window, level=level, chart=chart, conflicts=conflict_records(memory),
@@ -79,74 +77,54 @@ def static(caller: CallerDep, name: str) -> Response:
     return Response(content, media_type=_TYPES[name.rpartition(".")[2]], headers=kept)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowChart:
-    """Window usage as an SVG path in a 100 x 100 box. `refreshes`: For each refresh: x, y before it, its point."""
-
-    line: str
-    refreshes: tuple[tuple[float, float, UsagePoint], ...]
-    first: datetime | None
-    last: datetime | None
-
-
-def window_chart(points: Sequence[UsagePoint], max_tokens: int) -> WindowChart:
-    """Draw the usage. Many points are grouped: a group shows all of its refreshes, or its maximum without refreshes."""
-    step = max(1, -(-len(points) // _MOST_STEPS))
-    pieces, refreshes = [], []
+def _chart(points: Sequence[UsagePoint], max_tokens: int) -> dict[str, Any]:
+    """Draw the window's usage: its `line` as an SVG path in a 100 x 100 box, and (x, y, point) of each refresh."""
 
     def at(place: int, tokens: int) -> tuple[float, float]:
-        return round(100 * place / max(1, len(points)), 2), round(max(0.0, 100 - 100 * tokens / max_tokens), 2)
+        return round(100 * place / len(points), 2), round(max(0.0, 100 - 100 * tokens / max_tokens), 2)
 
-    for begin in range(0, len(points), step):
-        fullest = max(points[begin : begin + step], key=lambda point: point.used_tokens)
-        place = begin + min(step, len(points) - begin)
-        falls = [point for point in points[begin:place] if point.event is UsageEvent.RESET]
-        for point in falls:
-            x, y = at(place, point.before_tokens)
-            refreshes.append((x, y, point))
-            pieces += [(x, y), at(place, point.used_tokens)]
-        pieces += [] if falls else [at(place, fullest.used_tokens)]
-    start = at(0, points[0].before_tokens) if points else (0.0, 100.0)
-    line = " L".join(f"{x:g} {y:g}" for x, y in (start, *pieces))
-    first, last = (points[0].time, points[-1].time) if points else (None, None)
-    return WindowChart(line=f"M{line}", refreshes=tuple(refreshes), first=first, last=last)
+    line, refreshes = [at(0, points[0].before_tokens)] if points else [], []
+    for place, point in enumerate(points, 1):
+        if point.event is UsageEvent.RESET:
+            line.append(at(place, point.before_tokens))
+            refreshes.append((*line[-1], point))
+        line.append(at(place, point.used_tokens))
+    return {"line": f"M{' L'.join(f'{x:g} {y:g}' for x, y in line)}", "refreshes": refreshes, "points": points}
+
+
+class SessionForm(ListForm):
+    """The page of the list of sessions, or of a session's operations."""
+
+    limit: Annotated[int, Query(ge=1, le=200)] = 20
 
 
 @router.get("/sessions")
-def sessions(request: Request, memory: OwnerMemory, page: PageNumber = 1) -> Response:
+def sessions(request: Request, memory: OwnerMemory, form: Annotated[SessionForm, Query()]) -> Response:
     """List sessions, newest first, with a timeline."""
-    pager = Pager(page, len(memory.sessions()))
-    found = MemoryService(memory).sessions(pager.size, pager.offset)
-
-    def newest(session_id: str) -> datetime | None:
-        found = memory.operations(OperationFilter(session=session_id, limit=1))
-        return found[0].timestamp if found else None
-
-    counts = {each.id: memory.count_operations(OperationFilter(session=each.id)) for each in found}
-    ends = {each.id: each.ended_at or newest(each.id) or each.started_at for each in found}
-    begin, end = min((each.started_at for each in found), default=None), max(ends.values(), default=None)
-
-    def percent(time: datetime) -> float:
-        assert begin is not None
-        assert end is not None
-        return 100 * (time - begin) / max(end - begin, timedelta(seconds=1))
-
-    bars = {each.id: (percent(each.started_at), percent(ends[each.id])) for each in found}
+    found, spans, counts = MemoryService(memory).sessions(form.limit, form.offset), {}, {}
+    for each in found:
+        where = OperationFilter(session=each.id, limit=1)
+        newest = [operation.timestamp for operation in memory.operations(where)]
+        spans[each.id] = each.started_at, each.ended_at or max(newest, default=each.started_at)
+        counts[each.id] = memory.count_operations(where)
+    times = sorted(time for span in spans.values() for time in span)
+    length = max(times[-1] - times[0], timedelta(seconds=1)) if times else timedelta(seconds=1)
+    bars = {name: [100 * (time - times[0]) / length for time in span] for name, span in spans.items()}
     return render(
-        request, "sessions.html", sessions=found, counts=counts, bars=bars, pager=pager, begin=begin, end=end
+        request, "sessions.html", sessions=found, counts=counts, bars=bars, times=times, form=form,
+        total=len(memory.sessions()),
     )  # fmt: skip
 
 
 @router.get("/sessions/{session_id}")
-def session(request: Request, memory: OwnerMemory, session_id: str, page: PageNumber = 1) -> Response:
+def session(request: Request, memory: OwnerMemory, session_id: str, form: Annotated[SessionForm, Query()]) -> Response:
     """Show a session: its result, the tree of its summaries down to the operations, and all operations."""
     found = MemoryService(memory).session(session_id)
-    where = OperationFilter(session=session_id)
-    pager = Pager(page, memory.count_operations(where))
-    operations = memory.operations(OperationFilter(session=session_id, limit=pager.size, offset=pager.offset))[::-1]
+    where = OperationFilter(session=session_id, limit=form.limit, offset=form.offset)
     return render(
-        request, "session.html", session=found, agents=memory.session_agents(session_id), operations=operations,
-        summaries={each.id: each for each in memory.summaries(session_id)}, pager=pager,
+        request, "session.html", session=found, agents=memory.session_agents(session_id),
+        operations=memory.operations(where)[::-1], total=memory.count_operations(where), form=form,
+        summaries={each.id: each for each in memory.summaries(session_id)},
     )  # fmt: skip
 
 
@@ -178,7 +156,7 @@ class SearchForm(Form, SearchQuery):
 @router.get("/search")
 def search(request: Request, caller: CallerDep, form: Annotated[SearchForm, Query()]) -> Response:
     """Search all tiers."""
-    find = caller.service.search
+    find = caller.view.search
     found = find(form.q, where=form.where, mode=form.mode, limit=form.limit) if form.q.strip() else None
     hits = found.hits if found else ()
     shown = [_shown(hit, line, form.q) for hit, line in zip(hits, caller.memory.hit_lines(hits), strict=True)]

@@ -10,17 +10,16 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import Depends, HTTPException, Query, Request
+from fastapi import Depends, HTTPException, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 from pydantic import model_validator
@@ -29,16 +28,15 @@ from starlette.types import Scope
 
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.conflicts import find_conflicts
+from orchestra_mem.core.documents.conflicts import ConflictBlock, find_conflicts
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.text import visible
-from orchestra_mem.faces.http.json_answers import Given
+from orchestra_mem.faces.http.json_answers import Given, Paged
 from orchestra_mem.faces.records import counted
 from orchestra_mem.faces.views import short_time
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.types import Json
 
-_BLAME = "blame"
 _BOXES = {"[ ] ": "\u2610 ", "[x] ": "\u2611 ", "[X] ": "\u2611 "}
 _LABELLED = ("inline", "fence", "code_block", "table_open")
 _MOST_LINKS = 2
@@ -46,58 +44,31 @@ _DASH = "\u2013"
 _LEVEL = 1  # level of the page's own heading; headings of a document get lower levels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A part of a document: text as HTML, or a conflict (then `html` is None)."""
+class Piece(NamedTuple):
+    """A part of a document: text as HTML, or a conflict with the person's lines (then `html` is None)."""
 
-    html: Markup | None = None
-    conflict: str = ""
-    mine: Sequence[str] = field(default_factory=list)
-    machine: Sequence[str] = field(default_factory=list)
-    changed_meanwhile: bool = False
+    html: Markup | None
+    conflict: ConflictBlock | None = None
+    mine: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Origins:
-    """Origins of some lines: their authors, the time of the latest change, and ranges of ids of their operations."""
-
-    writers: tuple[str, ...]
-    time: datetime | None
-    operations: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, lines: Sequence[BlamedLine]) -> Origins:
-        """Combine the origins of lines; blank lines are ignored."""
-        found = [line.origin for line in lines if line.text.strip()]
-        operations = dict.fromkeys(each for origin in found for each in origin.operations)
-        time = max((origin.time for origin in found if origin.time), default=None)
-        return cls(tuple(dict.fromkeys(origin.writer.value for origin in found)), time, tuple(operations))
-
-    def go_on_from(self, told: Origins) -> bool:
-        """Check whether these origins equal `told`, those of the last label, so that no new label is needed."""
-        is_same = (self.writers, self.operations) == (told.writers, told.operations)
-        return is_same and self.time in (None, told.time)
-
-    @property
-    def html(self) -> str:
-        """The HTML of the label in the margin."""
-        when = f' <time datetime="{self.time:%Y-%m-%dT%H:%MZ}">{self.time:%Y-%m-%d %H:%M}</time>' if self.time else ""
-        links = "".join(
-            f' <a href="/original?of=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
-            for first, last in self.operations[:_MOST_LINKS]
-        )
-        return f'<small class="blame">{escape(", ".join(self.writers))}{when}{links}</small>'
+def _label(lines: Sequence[BlamedLine]) -> str:
+    """Return the label of some lines as HTML: their authors, the time of the latest change, links to operations."""
+    found = [line.origin for line in lines if line.text.strip()]
+    writers = dict.fromkeys(origin.writer.value for origin in found)
+    time = max((origin.time for origin in found if origin.time), default=None)
+    when = f' <time datetime="{time:%Y-%m-%dT%H:%MZ}">{time:%Y-%m-%d %H:%M}</time>' if time else ""
+    operations = dict.fromkeys(each for origin in found for each in origin.operations)
+    links = "".join(
+        f' <a href="/original?of=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
+        for first, last in [*operations][:_MOST_LINKS]
+    )
+    return f'<small class="blame">{escape(", ".join(writers))}{when}{links}</small>'
 
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    parser.add_render_rule(_BLAME, _blame_html)
-    return parser
-
-
-def _blame_html(renderer: RendererHTML, tokens: Sequence[Token], place: int, *more: object) -> str:
-    return str(tokens[place].meta["html"])
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 
 def pieces_of(text: str, blame: Sequence[BlamedLine] = ()) -> list[Piece]:
@@ -108,16 +79,9 @@ def pieces_of(text: str, blame: Sequence[BlamedLine] = ()) -> list[Piece]:
     for block in find_conflicts(text):
         above = max(done, block.line - 1 - block.person_lines)
         shown = above if block.unchanged else block.line - 1
-        machine = split_lines(block.machine)
-        pieces += [
-            Piece(html=_html(lines, done, shown, blame)),
-            Piece(
-                conflict=block.id, mine=lines[above : block.line - 1], machine=machine,
-                changed_meanwhile=not block.unchanged,
-            ),
-        ]  # fmt: skip
+        pieces += [Piece(_html(lines, done, shown, blame)), Piece(None, block, lines[above : block.line - 1])]
         done = block.last_line
-    return [*pieces, Piece(html=_html(lines, done, len(lines), blame))]
+    return [*pieces, Piece(_html(lines, done, len(lines), blame))]
 
 
 def markdown_html(text: str) -> Markup:
@@ -127,8 +91,8 @@ def markdown_html(text: str) -> Markup:
 
 
 def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine]) -> Markup:
-    """Render lines `start` to `end` of a document, with a label where the authors change."""
-    parser, told, is_held = _parser(), Origins((), None, ()), False
+    """Render lines `start` to `end` of a document, with a label where it differs from the one before."""
+    parser, told, is_held = _parser(), "", False
     shown: list[Token] = []
     waiting: list[Token] = []
     for token in parser.parse("\n".join(lines[start:end])):
@@ -143,10 +107,10 @@ def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine
         elif token.type in ("heading_close", "table_close"):
             is_held = False
         if blame and token.map and token.type in _LABELLED:
-            origins = Origins.of(blame[start + token.map[0] : start + token.map[1]])
-            if not origins.go_on_from(told):
-                told = origins
-                waiting.append(Token(_BLAME, "", 0, meta={"html": origins.html}))
+            label = _label(blame[start + token.map[0] : start + token.map[1]])
+            if label != told:
+                told = label
+                waiting.append(Token("html_block", "", 0, content=label))
         if not is_held:
             shown += waiting
             waiting = []
@@ -155,29 +119,6 @@ def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine
 
 _SHORT_CHARS = 300
 _HERE = Path(__file__).parent
-
-
-PageNumber = Annotated[int, Query(ge=1, le=2**31)]
-"""The number of a list's page, from 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pager:
-    """The position of a page in a list of `total` items."""
-
-    page: int
-    total: int
-    size: int = 20
-
-    @property
-    def offset(self) -> int:
-        """The number of items before this page."""
-        return (self.page - 1) * self.size
-
-    @property
-    def pages(self) -> int:
-        """The number of pages, at least 1."""
-        return max(1, -(-self.total // self.size))
 
 
 class Form(Given):
@@ -303,15 +244,13 @@ _FORM = "application/x-www-form-urlencoded"
 _MOST_FIELDS = 100
 
 
-class ListForm(Form):
-    """Filter and page number of a list."""
-
-    page: PageNumber = 1
+class ListForm(Form, Paged):
+    """Filter and page of a list."""
 
     @property
     def address(self) -> str:
-        """The query string of the list without its page number, to which `page=N` can be appended."""
-        given = self.model_dump(mode="json", exclude_unset=True, exclude={"page"})
+        """The query string of the list without its page, to which `offset=N` can be appended."""
+        given = self.model_dump(mode="json", exclude_unset=True, exclude={"offset"})
         return f"?{urlencode(given, doseq=True)}{'&' * bool(given)}"
 
 
