@@ -49,7 +49,7 @@ def open_search(
     """
     fault = ""
     try:
-        embedder = _embedder(folder.parents[1], settings, words)
+        embedder = open_embedder(folder.parents[1], settings, words)
     except EmbedderError as error:
         embedder, fault = None, str(error)
     guard = Guard(failures=settings.search.breaker_failures, reset_s=settings.search.breaker_reset_s)
@@ -111,7 +111,12 @@ def _is_writable(folder: Path) -> bool:
     return all(os.access(path, os.W_OK, effective_ids=effective) for path in files)
 
 
-def _embedder(project: Path, settings: Settings, words: WordLlamaEmbedder | None) -> Embedder | None:
+def open_embedder(project: Path, settings: Settings, words: WordLlamaEmbedder | None) -> Embedder | None:
+    """Return the embedder that the settings name; `words` if it is the built-in one or none.
+
+    Raises:
+        EmbedderError: A model file or a package is missing or unusable. A server is not called.
+    """
     search, choice = settings.search, settings.search.embedder
     path = project / os.path.expanduser(search.model_path)
     if choice is EmbedderChoice.ONNX:

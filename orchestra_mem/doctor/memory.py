@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,10 +25,11 @@ from orchestra_mem.adapters.search_index.inspection import IndexReport
 from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.build.place import Place
+from orchestra_mem.build.search import open_embedder
 from orchestra_mem.build.storage import database_file, open_database
 from orchestra_mem.doctor.backups import check_backup
 from orchestra_mem.doctor.documents import ANEW, check_documents, index_words, inspect_index
-from orchestra_mem.errors import ConfigError, ModelError, OrchestraMemError, TokenizerError
+from orchestra_mem.errors import ConfigError, EmbedderError, ModelError, OrchestraMemError, TokenizerError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.settings import Settings
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 _NO_ROOM_BYTES = 20_000_000
 _LITTLE_ROOM_BYTES = 500_000_000
 _LOCK_WAIT_S = 2.0
+_PROBE_BYTES = 65_536
 _MAY_WRITE = "give this user the right to write there"
+_HANGS = "a write takes milliseconds: look for a process that hangs"
 _DO_IT = "do what it says, then look again"
 # Long enough to measure the speed; a model that reads three tokens a second takes half a minute.
 _PROMPT = "Say in one sentence what this is about. " + "The task was done on the third try; two tests had failed. " * 4
@@ -103,7 +106,9 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
         findings.append(sound("documents", "all in order"))
     tell("search")
     # The index is also inspected before the memory is opened, because a search would rebuild a damaged index.
-    findings += _memory(project, inspect_index(project, thorough=True))
+    index = inspect_index(project, thorough=True)
+    findings += _memory(project, index, known={"read-only", *(Path(each.path).stem for each in problems)})
+    findings += _embedder(project, settings)
     tell("model")
     findings += check_model(project, settings)
     return findings
@@ -132,7 +137,9 @@ def _disk(home: Path) -> Iterator[Finding]:
         yield fault("folder", f"{words}: the memory can be read, and nothing can be recorded", advice)
     else:
         try:
-            with tempfile.NamedTemporaryFile(dir=home, prefix=".doctor.", suffix=".tmp"):
+            with tempfile.NamedTemporaryFile(dir=home, prefix=".doctor.", suffix=".tmp") as probe:
+                probe.write(bytes(_PROBE_BYTES))  # a full disk still takes an empty file
+                probe.flush()
                 yield sound("folder", f"{home} can be written to")
         except OSError as error:
             words = f"{home} cannot be written to: {error.strerror or error}"
@@ -154,7 +161,7 @@ def _lock(lock_file: Path, *, is_read_only: bool) -> Finding:
                 pass
         return sound("lock", "nobody holds it")
     except Timeout:
-        advice = "writing a document takes milliseconds: look for a process that hangs (`fuser` names it) and end it"
+        advice = f"{_HANGS} (`fuser {lock_file}` names it) and end it"
         return fault("lock", f"another process has held {lock_file} for {_LOCK_WAIT_S:g} s", advice)
     except OSError as error:
         advice = f"{_MAY_WRITE}; file systems without locks cannot hold a memory"
@@ -169,11 +176,17 @@ def _database(project: Path, settings: Settings, *, is_read_only: bool) -> Findi
     try:
         with closing(open_database(home, settings, wait_s=_LOCK_WAIT_S, read_only=is_read_only)) as database:
             damage, schema = database.check(), database.schema_version
+            blocked_until = time.monotonic() + _LOCK_WAIT_S
+            while not (writable := database.can_write_now()) and time.monotonic() < blocked_until:
+                pass  # each try waits for a moment itself
     except OrchestraMemError as error:
         return fault("database", str(error), _DO_IT)
     if damage is not None:
         advice = "move it away and put back a copy; the documents beside it are whole"
         return fault("database", f"{path or 'the server'} is damaged: {damage}", advice)
+    if not writable:
+        words = f"another process has kept {path or 'the server'} from being written to for {_LOCK_WAIT_S:g} s"
+        return fault("database", words, f"{_HANGS} (`fuser {path}` names it) and end it" if path else _HANGS)
     where = f"{path.stat().st_size / 1e6:,.1f} MB" if path else "on a PostgreSQL server"
     return sound("database", f"sound; schema {schema}, {where}")
 
@@ -190,7 +203,8 @@ def _no_database(path: Path, place: Place) -> Finding:
     )
 
 
-def _memory(project: Path, index: IndexReport) -> Iterator[Finding]:
+def _memory(project: Path, index: IndexReport, *, known: Collection[str]) -> Iterator[Finding]:
+    """Open the memory and report its problems, except those of the subjects `known` from other findings."""
     try:
         memory = open_memory(project)
     except OrchestraMemError as error:
@@ -204,8 +218,8 @@ def _memory(project: Path, index: IndexReport) -> Iterator[Finding]:
         yield _index(index, last)
         stats = cast("dict[str, Any]", memory.get_stats())
         for problem in stats["problems"]:
-            if problem["subject"] == "read-only":
-                continue  # reported already, for the folder
+            if problem["subject"] in known:
+                continue
             since = f" (since {problem['since']})" if problem["since"] else ""
             yield fault(str(problem["subject"]), f"{problem['problem']}{since}")
         yield _counter(stats["context_window"])
@@ -231,6 +245,22 @@ def _sessions(memory: OrchestratorContextManager, last: int) -> Iterator[Finding
             advice = f"its operations are not: `orchestra-mem ops --session {session.id[:8]}`"
             yield note("sessions", f"{session.archive} is gone", advice)
     yield sound("sessions", f"{len(sessions):,} so far; the newest operation is op{last}" if last else "none yet")
+
+
+def _embedder(project: Path, settings: Settings) -> Iterator[Finding]:
+    """Check a configured embedder other than the built-in one with a short text."""
+    try:
+        if (embedder := open_embedder(project, settings, None)) is None:
+            return
+        try:
+            embedder.embed_query("Are you there?")
+            yield sound(
+                "embedder", f"{embedder.model.name} answers; its vectors have {embedder.model.dimensions} numbers"
+            )
+        finally:
+            getattr(embedder, "close", lambda: None)()
+    except EmbedderError as error:
+        yield fault("embedder", str(error), "until then search uses words, and the word vectors of this package")
 
 
 def _counter(window: dict[str, Any]) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -341,6 +342,7 @@ def test_doctor_names_damaged_and_missing_documents(filled: Any) -> None:
         archive.unlink()
     findings = filled.json("doctor", exit_code=1)["findings"]
     words = [found["words"] for found in findings if found["health"] == "fault"]
+    assert len(words) == 2
     assert any(f"{memory / 'work_plan.md'}:3: 'no field at all' is no" in each for each in words)
     assert any(f"{memory / 'decision_log.md'} is a folder" in each for each in words)
     (gone,) = [found for found in findings if found["part"] == "sessions" and found["health"] == "note"]
@@ -359,6 +361,27 @@ def test_doctor_names_a_lock_that_is_held(run: Any, monkeypatch: pytest.MonkeyPa
     assert found["lock"][0] == "fault"
     assert "another process has held" in found["lock"][1]
     assert found["memory"][0] == "fault"
+
+
+def test_doctor_names_a_database_that_is_held(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doctor` reports a write transaction that another process keeps open."""
+    run("init")
+    monkeypatch.setattr("orchestra_mem.doctor.memory._LOCK_WAIT_S", 0.05)
+    other = sqlite3.connect(run.folder / ".obra" / "obra.db", isolation_level=None)
+    with closing(other):
+        other.execute("BEGIN IMMEDIATE")
+        assert _findings(run)["database"][0] == "fault"
+    assert _findings(run, exit_code=0)["database"][0] == "sound"
+
+
+def test_doctor_asks_the_embedder(run: Any) -> None:
+    """`doctor` calls a configured embedder, and reports one that does not answer."""
+    run("init")
+    settings = "search: {embedder: http, model: any, base_url: http://127.0.0.1:9}\n"
+    (run.folder / ".obra" / "config.yaml").write_text(settings)
+    health, words, _ = _findings(run)["embedder"]
+    assert health == "fault"
+    assert "http://127.0.0.1:9 cannot be reached" in words
 
 
 @pytest.mark.parametrize(("free_bytes", "health"), [(10**7, "fault"), (10**8, "note"), (10**10, "sound")])
