@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
@@ -32,7 +32,6 @@ from orchestra_mem.memory.context_items import (
     shared_items,
     shown_text,
 )
-from orchestra_mem.ports import Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -62,12 +61,11 @@ _MAX_NOTE_LINES = 60
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The documents at one moment: blocks by name, the session document, shared items, and states to detect changes."""
+    """The documents at one moment: blocks by name, the session document, and shared items."""
 
     blocks: Mapping[DocumentName, tuple[Block, ...]]
     session: SessionDocument
     shared: list[Item]
-    states: Mapping[str, object]
 
     def texts(self, border: int) -> dict[str, str]:
         """Return the text of each document by name, without session entries of operations after `border`."""
@@ -110,11 +108,8 @@ class EpochKeeper:
     session: SessionMemoryManager
     episodic: EpisodicMemoryManager
     search: LazySearch
-    ledger: Ledger
     shared: SharedDecisions
     settings: Settings
-    _: KW_ONLY
-    counter: TokenCounter
     epoch_count: int = field(default=0, init=False)
     _running: OrderedDict[_Key, _Running] = field(default_factory=OrderedDict, init=False)
     _timeline: list[Entry] = field(default_factory=list, init=False)
@@ -163,7 +158,7 @@ class EpochKeeper:
         asked = recalled is not None and self.settings.retrieval.context_share > 0 and not unavailable
         kept_free = self._most_free(budget_tokens) if asked else 0
         if recalled is not None and kept_free and budget_tokens <= _CHANGING_TOKENS:
-            kept_free = recalled_tokens(recalled.items, kept_free, self.counter)
+            kept_free = recalled_tokens(recalled.items, kept_free, self.session.counter)
         key = budget_tokens, asked, measure_turns
         # A context restricted to some agents gets a separate epoch, so that the shared one neither leaks nor ends.
         running = self._continue_or_begin(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
@@ -206,7 +201,7 @@ class EpochKeeper:
         return with_recalled(
             context,
             [item for item, standing in zip(items, stands, strict=True) if not standing],
-            counter=self.counter,
+            counter=self.session.counter,
             reasons={item.key: each.why for item, each in zip(items, recalled.recollections, strict=True)},
             standing=[item for item, standing in zip(items, stands, strict=True) if standing],
             notes=recalled.notes,
@@ -259,7 +254,7 @@ class EpochKeeper:
         blocks = {name: self.episodic.blocks(name) if now.is_whole else () for name in DocumentName}
         document = SessionDocument.parse(self.session.readable_text(now.session))
         shared = shared_items(self.shared.told()) if now.is_whole else []
-        return _Documents(blocks, document, shared, now.documents)
+        return _Documents(blocks, document, shared)
 
     def _begin(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
         budget_tokens, _, measure_turns = key
@@ -290,7 +285,7 @@ class EpochKeeper:
             items,
             number=self.epoch_count,
             budget_tokens=budget_tokens,
-            counter=self.counter,
+            counter=self.session.counter,
             shares=self._shares(1 - kept_free / max(1, budget_tokens), is_shared=bool(documents.shared)),
             sources=sources,
             fill_at_start=1.0 if small else self.settings.context.fill_at_start,
@@ -315,7 +310,7 @@ class EpochKeeper:
 
     def _holding_facts(self, border: int) -> set[int]:
         """Return the operations after `border` with facts that a small context has to show first."""
-        facts = self.ledger.must_keeps(
+        facts = self.session.ledger.must_keeps(
             kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1
         )
         return {fact.operation for fact in facts}

@@ -238,7 +238,7 @@ class Lifecycle:
         """
         self._refresh_due = self._over_ceiling = self._others_record = False
         if self.session is None:
-            if self._parts.reporter.has_work_items:
+            if self._parts.reporter.work.view() is not None:
                 self._update_documents(VersionReason.REFRESH)
             return None
         start, spilled, compacted = time.perf_counter(), 0, Compacted()
@@ -346,18 +346,16 @@ class Lifecycle:
         if self.session is None:
             return finished
         with self._parts.store.lock():
-            if (begun := self._begin_flush(self.session)) is None:
+            if (session := self._begin_flush(self.session)) is None:
                 return finished
-            session, closing = begun
-            self._update_documents(VersionReason.FLUSH)
-            path = self._parts.session.finish(session, closing)
+            path = self._finish_flushes()
         self._leave_session()
         self._restart_epoch("flush")
         logger.info("session %s flushed to %s", session.id, path)
         self._events.send("session_flushed", session=session, path=path)
         return path
 
-    def _begin_flush(self, session: Session) -> tuple[Session, str] | None:
+    def _begin_flush(self, session: Session) -> Session | None:
         """Spill everything and close the session to new operations; None if another process has flushed it."""
         parts = self._parts
         while True:
@@ -373,7 +371,7 @@ class Lifecycle:
             work = parts.reporter.work.view()
             closing = closing_sections(parts.log, parts.ledger, session, parts.tracker.max_tokens, work)
             if parts.log.begin_flush(session.id, closing):
-                return session, closing
+                return session
             self._catch_up()
 
     def resume(self) -> None:

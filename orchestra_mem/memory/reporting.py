@@ -107,11 +107,6 @@ class Reporter:
             found = self.ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
         return [fact for fact in found if fact.operation and fact.status is not _REMOVED]
 
-    @property
-    def has_work_items(self) -> bool:
-        """Whether there are work items."""
-        return self.work.view() is not None
-
     # Problems
 
     def failed(self, subject: str, error: Exception) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from orchestra_mem.catalog_types import (
     GLOBAL,
@@ -24,7 +24,7 @@ from orchestra_mem.catalog_types import (
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.search.echoes import Echoes, without_recalled
 from orchestra_mem.errors import StorageError
-from orchestra_mem.ports import Clock, EventLog
+from orchestra_mem.ports import EventLog
 from orchestra_mem.tiers.catalog import MemoryCatalog, check_name
 from orchestra_mem.types import Author, Json, Operation, OperationFilter
 
@@ -41,17 +41,10 @@ class CatalogLearner:
     Attributes:
         catalog: Receives the items found.
         store: Keeps the exchanges.
-        clock: Returns the present time.
-        redacted: Removes secrets from a text.
-        patterns: The user's regular expressions by item type; see `read_patterns`.
     """
 
     catalog: MemoryCatalog
     store: CatalogStore
-    _: KW_ONLY
-    clock: Clock
-    redacted: Callable[[str], str]
-    patterns: Mapping[str, str]
     # Whether an exchange may be waiting. True at first, as a killed process may have left some.
     waits: bool = field(default=True, init=False)
     faults: Sequence[str] = field(default=(), init=False)
@@ -72,8 +65,9 @@ class CatalogLearner:
         if not agent.strip():
             raise ValueError("learn() needs the name of an agent, as in agent='reviewer'")
         check_name(agent.strip())
-        message, answer = self.redacted(message[:_MAX_TEXT_CHARS]), self.redacted(answer[:_MAX_TEXT_CHARS])
-        self.store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=self.clock()))
+        message, answer = (self.catalog.redacted(text[:_MAX_TEXT_CHARS]) for text in (message, answer))
+        now = self.catalog.clock()
+        self.store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=now))
         self.waits = True
 
     @property
@@ -116,7 +110,7 @@ class CatalogLearner:
         # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.catalog.item_extraction import find_items, messages_of, read_patterns
 
-        patterns, self.faults = read_patterns(self.patterns)
+        patterns, self.faults = read_patterns(dict(self.catalog.settings.extraction_patterns))
         # Only the answer loses repeated sentences: a person who repeats an injected text confirms it.
         message, answer = map(without_recalled, messages_of(exchange))
         said: Json = [message, self._echoes[exchange.agent].without(answer, _SINCE)]

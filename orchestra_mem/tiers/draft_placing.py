@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import Part, SessionDocument
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyError
 from orchestra_mem.job_types import DraftStore, SummaryDraft
-from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Session, SessionStatus
 
@@ -27,10 +26,6 @@ class DraftPlacer:
     """Replaces summaries by their drafts. The caller of `place` must hold the document lock."""
 
     memory: SessionMemoryManager
-    _: KW_ONLY
-    log: EventLog
-    ledger: Ledger
-    store: DocumentStore
     drafts: DraftStore
 
     def place(self) -> None:
@@ -41,7 +36,7 @@ class DraftPlacer:
         by_session: dict[str, list[SummaryDraft]] = {}
         for draft in self.drafts.drafts():
             try:
-                summary = self.ledger.summary(draft.summary)
+                summary = self.memory.ledger.summary(draft.summary)
             except NotFoundError:
                 self.drafts.drop(draft.summary)
                 continue
@@ -52,7 +47,7 @@ class DraftPlacer:
             else:
                 by_session.setdefault(summary.session, []).append(draft)
         for name, drafts in by_session.items():
-            session = self.log.session(name)
+            session = self.memory.log.session(name)
             try:
                 text = self.memory.text(session)
                 blocks = SessionDocument.parse(text).parts
@@ -68,7 +63,7 @@ class DraftPlacer:
 
     def _stands(self, draft: SummaryDraft, part: Part | None, text: str) -> bool:
         """Check whether the ledger and the document still have the text that the draft was made to replace."""
-        summary = self.ledger.summary(draft.summary)
+        summary = self.memory.ledger.summary(draft.summary)
         if summary.parent or summary.text != draft.base:
             return False
         if not summary.level:
@@ -85,7 +80,7 @@ class DraftPlacer:
         placed = {draft.summary: draft for draft in self.drafts.drafts(session.id) if draft.placed}
         if not placed:
             return
-        closings = [draft for draft in placed.values() if not self.ledger.summary(draft.summary).level]
+        closings = [draft for draft in placed.values() if not self.memory.ledger.summary(draft.summary).level]
 
         def change(text: str) -> str:
             text = self.memory.with_present_states(_shown(text, placed))
@@ -103,9 +98,9 @@ class DraftPlacer:
             self.memory.rewrite(session, change, name="improve")
             return
         path = self.memory.place.archive(session)
-        text = self.store.read_to_change(path)
+        text = self.memory.store.read_to_change(path)
         if text is not None and (new := change(text)) != text:
-            self.store.replace(path, new, expected=text, name="improve")
+            self.memory.store.replace(path, new, expected=text, name="improve")
 
 
 def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:
