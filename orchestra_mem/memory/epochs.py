@@ -297,16 +297,9 @@ class EpochKeeper:
 
     def _shares(self, of: float, *, is_shared: bool) -> dict[Part, float]:
         """Divide `of`, a share of the budget, among the parts. `is_shared`: Whether there are shared decisions."""
-        shares, shared = self.settings.context.shares, self.settings.context.shared_share * is_shared
-        of, shared = of * (1 - shared), of * shared
-        return {
-            Part.SHARED: shared,
-            Part.PROJECT_STATE: shares.project_state * of,
-            Part.WORK_PLAN: shares.work_plan * of,
-            Part.DECISIONS: shares.decision_history * of,
-            Part.SESSION: shares.session_summary * of,
-            Part.OPERATIONS: shares.working_memory * of,
-        }
+        shared = self.settings.context.shared_share * is_shared
+        own = of * (1 - shared)
+        return {Part.SHARED: of * shared, **{Part(name): share * own for name, share in self.settings.context.shares}}
 
     def _holding_facts(self, border: int) -> set[int]:
         """Return the operations after `border` with facts that a small context has to show first."""

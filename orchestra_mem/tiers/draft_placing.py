@@ -50,8 +50,7 @@ class DraftPlacer:
             session = self.memory.log.session(name)
             try:
                 text = self.memory.text(session)
-                blocks = SessionDocument.parse(text).parts
-                shown = {part.summary: part for part in blocks if part.summary}
+                shown = SessionDocument.parse(text).summaries()
                 for draft in drafts:
                     if not draft.placed and self._stands(draft, shown.get(draft.summary), text):
                         self.drafts.place(draft)
@@ -61,7 +60,7 @@ class DraftPlacer:
             except (DocumentError, StorageReadOnlyError) as error:
                 logger.warning("better summaries wait: %s", error)
 
-    def _stands(self, draft: SummaryDraft, part: Part | None, text: str) -> bool:
+    def _stands(self, draft: SummaryDraft, block: Block | None, text: str) -> bool:
         """Check whether the ledger and the document still have the text that the draft was made to replace."""
         summary = self.memory.ledger.summary(draft.summary)
         if summary.parent or summary.text != draft.base:
@@ -69,7 +68,7 @@ class DraftPlacer:
         if not summary.level:
             shown = draft.base.strip() in text
         else:
-            shown = part is not None and not part.block.pinned and says(part.block, draft.base)
+            shown = block is not None and not block.pinned and says(block, draft.base)
         if not shown:
             logger.info("the better summary S%d is not put in: a person has changed what stands there", draft.summary)
             return False
