@@ -196,15 +196,12 @@ class EpochKeeper:
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
         there = f" {_plain_words(context.prefix)} {plain_words(context.timeline)} "
-        items = named_apart(recalled.items)
-        stands = [f" {plain_words(each.passage)} " in there for each in recalled.recollections]
+        new, standing, reasons = list[Item](), list[Item](), dict[str, str]()
+        for item, each in zip(named_apart(recalled.items), recalled.recollections, strict=True):
+            (standing if f" {plain_words(each.passage)} " in there else new).append(item)
+            reasons[item.key] = each.why
         return with_recalled(
-            context,
-            [item for item, standing in zip(items, stands, strict=True) if not standing],
-            counter=self.session.counter,
-            reasons={item.key: each.why for item, each in zip(items, recalled.recollections, strict=True)},
-            standing=[item for item, standing in zip(items, stands, strict=True) if standing],
-            notes=recalled.notes,
+            context, new, counter=self.session.counter, reasons=reasons, standing=standing, notes=recalled.notes
         )
 
     def _continue(self, running: _Running, now: Snapshot, least_room: int) -> bool:

@@ -75,8 +75,8 @@ class CatalogLearner:
         """The number of waiting exchanges, including those of other processes."""
         return len(self.store.exchanges())
 
-    def work(self, most: int | None = None) -> int:
-        """Learn from waiting exchanges, at most `most` if given; return the number of items found.
+    def work(self, most: int | None = None) -> None:
+        """Learn from waiting exchanges, at most `most` if given.
 
         An exchange that fails is retried by later calls, up to `MAX_ATTEMPTS` attempts, and then kept for `problems`.
 
@@ -87,26 +87,25 @@ class CatalogLearner:
             self.waits = False  # set again by `put` for exchanges that arrive from here on
             try:
                 waiting = self.store.exchanges(most or None)
-                found = sum(map(self._learnt, waiting))
+                for exchange in waiting:
+                    self._try(exchange)
             except StorageError:
                 self.waits = True
                 raise
             if most and len(waiting) == most:
                 self.waits = True
-        return found
 
-    def _learnt(self, exchange: Exchange) -> int:
+    def _try(self, exchange: Exchange) -> None:
         try:
-            return self._learn(exchange)
+            self._learn(exchange)
         except StorageError:
             raise
         except Exception as error:  # a broken exchange must not stop the others
             logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
             self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
             self.waits = True
-            return 0
 
-    def _learn(self, exchange: Exchange) -> int:
+    def _learn(self, exchange: Exchange) -> None:
         # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.catalog.item_extraction import find_items, messages_of, read_patterns
 
@@ -118,11 +117,9 @@ class CatalogLearner:
         # Slow work comes before the transaction, as `record_operation` would have to wait for it.
         prepared = [self.catalog.prepare(draft, agent=exchange.agent) for draft in drafts]
         with self.store.changing():
-            if not self.store.exchange_done(exchange):  # another process has learnt from it in the meantime
-                return 0
-            for each in prepared:
-                self.catalog.commit(each)
-        return len(prepared)
+            if self.store.exchange_done(exchange):  # else another process has learnt from it in the meantime
+                for each in prepared:
+                    self.catalog.commit(each)
 
     def problems(self) -> list[str]:
         """Describe exchanges that could not be learnt from, and invalid patterns of the user."""

@@ -331,7 +331,7 @@ class CatalogDocuments(EditedDocuments):
         """Whether an item has changed since the documents were last written."""
         return self.items.last_change() != self._through
 
-    def write(self, reason: VersionReason = VersionReason.REFRESH) -> None:
+    def write(self) -> None:
         """Read people's edits, then rewrite the documents of agents whose items have changed since the last write.
 
         Raises:
@@ -351,7 +351,7 @@ class CatalogDocuments(EditedDocuments):
             return {document_name(agent): self._text(agent) for agent in due}
 
         with self.lock, self.store.lock():
-            failed = self.writers[0].write_all(texts, reason)
+            failed = self.writers[0].write_all(texts, VersionReason.REFRESH)
             self._written.update((agent, due[agent]) for agent in due if document_name(agent) not in failed)
             self._left = {name for name, error in failed.items() if isinstance(error, DocumentError)}
             self._through = through if self._left == failed.keys() else -1

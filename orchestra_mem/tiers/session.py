@@ -249,18 +249,14 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             return f"{text.rstrip()}\n\n## {LOG} (continued)\n\n"
         return text if text.endswith("\n") else f"{text}\n\n"
 
-    def rewrite(self, session: Session, change: Callable[[str], str], *, name: str) -> bool:
-        """Replace the document's text with `change(text)`; retry if someone else saves at the same moment.
-
-        Returns:
-            Whether the document was changed.
-        """
+    def rewrite(self, session: Session, change: Callable[[str], str], *, name: str) -> None:
+        """Replace the document's text with `change(text)`; retry if someone else saves at the same moment."""
         path = self.place.document(session)
         with self.store.lock():
             session = self.log.session(session.id)
             if session.status is SessionStatus.ARCHIVED:
                 # Another process has flushed the session: its document is in the archive and must not be recreated.
-                return False
+                return
             for attempt in range(WRITE_TRIES):
                 self._look(session)
                 text = self.store.read_to_change(path)
@@ -268,7 +264,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
                     continue
                 new = change(text)
                 if new == text:
-                    return False
+                    return
                 try:
                     self.store.replace(path, new, expected=text, name=name)
                 except DocumentConflictError:
@@ -277,8 +273,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
                     continue
                 self._seen = (session.id, self.store.state(path))
                 self._tokens = None
-                return True
-        return False
+                return
 
     def change_token(self, session: Session) -> tuple[int, FileState | None]:
         """Return a value that stays equal until someone other than this process writes the document."""
