@@ -54,9 +54,12 @@ _MOST_RECALLED_TOKENS = 8_000  # search seldom recalls more
 _SMALL_TOKENS = 500
 # A context this small is cheap to reprocess, so its room for recalled memories may differ from query to query.
 _CHANGING_TOKENS = 1_000
+# Facts whose operations a small context shows first.
 _FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE, MustKeepKind.OPEN_ITEM)
 # A change of more lines starts a new epoch, which shows the new document, instead of adding a note.
 _MAX_NOTE_LINES = 60
+# For prefixes, which stay the same for an epoch.
+_cached_plain_words = lru_cache(maxsize=8)(plain_words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +198,7 @@ class EpochKeeper:
         return running
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
-        there = f" {_plain_words(context.prefix)} {plain_words(context.timeline)} "
+        there = f" {_cached_plain_words(context.prefix)} {plain_words(context.timeline)} "
         new, standing, reasons = list[Item](), list[Item](), dict[str, str]()
         for item, each in zip(named_apart(recalled.items), recalled.recollections, strict=True):
             (standing if f" {plain_words(each.passage)} " in there else new).append(item)
@@ -270,7 +273,10 @@ class EpochKeeper:
         turns = TurnWindow(turns=USUAL_TURNS, reason="continuity was not measured") if messages and not small else None
         turns = self.search.turn_window(messages) if turns and measure_turns else turns
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
-        holding = self._holding_facts(border)
+        facts = self.session.ledger.must_keeps(
+            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1
+        )
+        holding = {fact.operation for fact in facts}
         items += [
             operation_item(
                 entry, in_turn=0 < whole_from <= entry.operation.id, holds_facts=entry.operation.id in holding
@@ -298,13 +304,6 @@ class EpochKeeper:
         own = of * (1 - shared)
         return {Part.SHARED: of * shared, **{Part(name): share * own for name, share in self.settings.context.shares}}
 
-    def _holding_facts(self, border: int) -> set[int]:
-        """Return the operations after `border` with facts that a small context has to show first."""
-        facts = self.session.ledger.must_keeps(
-            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1
-        )
-        return {fact.operation for fact in facts}
-
 
 def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
     """Yield the removed lines (prefixed by `-`) and the added lines (prefixed by `+`), in order."""
@@ -313,9 +312,3 @@ def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
         yield from (f"-{line}" for line in before[old:old_stop])
         yield from (f"+{line}" for line in after[new:new_stop])
         old, new = old_stop + 1, new_stop + 1
-
-
-@lru_cache(maxsize=8)
-def _plain_words(prefix: str) -> str:
-    """Return the words of a prefix, cached because the prefix stays the same for an epoch."""
-    return plain_words(prefix)

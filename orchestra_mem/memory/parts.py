@@ -140,7 +140,8 @@ class CatalogParts:
         """Return the numbers of live items, their tokens, their agents, and exchanges queued for learning."""
         found = [each for each in self.catalog.get_stats().values() if each.total_memories]
         items, tokens = (sum(each.total_memories for each in found), sum(each.total_tokens for each in found))
-        return {"items": items, "tokens": tokens, "agents": len(found), "waiting": self.learner.waiting_count}
+        waiting = len(self.learner.store.exchanges())
+        return {"items": items, "tokens": tokens, "agents": len(found), "waiting": waiting}
 
     def problems(self) -> list[Json]:
         """Return the catalog's problems in the format that `status` shows."""

@@ -7,6 +7,7 @@ The live session document is compared with the text that the event log and the l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -98,9 +99,11 @@ class Authorship:
 
     def _origin(self, text: str, author: Author, *, plan: bool = False) -> OriginOf:
         """Return a function that gives the origin of lines that `author` added in `text`."""
-        time = _written_at(text)
         if author is Author.PERSON:
             return lambda line, title: Origin(Writer.PERSON)
+        time: datetime | None = None
+        with suppress(ValueError):
+            time = datetime.fromisoformat(written_at(text).strip("\"' "))
 
         def origin(line: str, title: str) -> Origin:
             item = parse_row(line.lstrip(" \t")) if plan else None
@@ -138,10 +141,3 @@ class Authorship:
             summary = self.session.ledger.summary(named.summaries[0])
             return Origin(Writer.COMPACTOR, ((summary.first_operation, summary.last_operation),), summary.created)
         return Origin(Writer.AGENT if named.operations else Writer.MACHINE, operations, time)
-
-
-def _written_at(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(written_at(text).strip("\"' "))
-    except ValueError:
-        return None

@@ -70,11 +70,6 @@ class CatalogLearner:
         self.store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=now))
         self.waits = True
 
-    @property
-    def waiting_count(self) -> int:
-        """The number of waiting exchanges, including those of other processes."""
-        return len(self.store.exchanges())
-
     def work(self, most: int | None = None) -> None:
         """Learn from waiting exchanges, at most `most` if given.
 

@@ -288,7 +288,8 @@ class CatalogReader:
             if numbers[place] in items
         ]
         text, tokens, shown = lay_out(selected, ci, self.clock(), budget, self.counter)
-        self.audit.read(ci, call, tuple(each.item.id for each in shown), tokens=tokens, detail=_told(shown))
+        detail = ", ".join(f"{each.item.id} {each.relevance.score:.2f}" for each in shown[:_EXPLAINED])
+        self.audit.read(ci, call, tuple(each.item.id for each in shown), tokens=tokens, detail=detail)
         return Injection(agent=ci, text=text, tokens=tokens, items=shown, candidates=candidates)
 
     def _ranked(self, agent: str, message: str) -> tuple[Figures, NDArray[np.float64], int]:
@@ -344,7 +345,3 @@ class CatalogReader:
             joined = Figures.joined([kept, new])
             new, tags = joined.at(np.argsort(joined.number)), tags_before.changed(changed, tags)
         return last, new, tags
-
-
-def _told(shown: tuple[SelectedItem, ...]) -> str:
-    return ", ".join(f"{each.item.id} {each.relevance.score:.2f}" for each in shown[:_EXPLAINED])
