@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.documents.session_document import Part, SessionDocument
+from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyError
 from orchestra_mem.job_types import DraftStore, SummaryDraft
@@ -104,11 +104,14 @@ class DraftPlacer:
 
 def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:
     """Replace each summary in a document by its draft, unless its text has changed since the draft was made."""
-    parts = [
-        _with_text(part, draft.text) if (draft := placed.get(part.summary)) and says(part.block, draft.base) else part
-        for part in SessionDocument.parse(text).parts
-    ]
-    return SessionDocument(tuple(parts)).text()
+    blocks: list[str] = []
+    for part in SessionDocument.parse(text).parts:
+        draft, block = placed.get(part.summary), part.block.text
+        if draft and says(part.block, draft.base):
+            heading = block.partition("\n")[0].rstrip("\r")
+            block = f"{heading}\n\n{draft.text.rstrip()}\n\n"
+        blocks.append(block)
+    return "".join(blocks)
 
 
 def body(block: str) -> str:
@@ -119,8 +122,3 @@ def body(block: str) -> str:
 def says(block: Block, text: str) -> bool:
     """Check whether a block's body equals a summary's text, ignoring the states of facts."""
     return without_states(body(block.text)) == without_states(text.strip())
-
-
-def _with_text(part: Part, text: str) -> Part:
-    heading = part.block.text.partition("\n")[0].rstrip("\r")
-    return replace(part, block=replace(part.block, text=f"{heading}\n\n{text.rstrip()}\n\n"))

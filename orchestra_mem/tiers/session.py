@@ -357,10 +357,10 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         """Return the running session's id, number of operations, document tokens, start, and age in seconds."""
         session = self.session
         return {
-            "session_id": session and session.id,
+            "session_id": session.id if session else None,
             "operation_count": self.log.count(OperationFilter(session=session.id)) if session else 0,
             "tokens_used": self.token_count(),
-            "started_at": session and session.started.isoformat(),
+            "started_at": session.started.isoformat() if session else None,
             "duration_seconds": max(0.0, (self.clock() - session.started).total_seconds()) if session else 0.0,
         }
 
