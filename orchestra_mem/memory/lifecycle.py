@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER = 25  # operations to wait after a failed spill or refresh
 # A due refresh waits for a read, at most until usage is _WAITS over its threshold or critical within _ROOM operations.
 _WAITS, _ROOM = 0.03, 2
+_CEILING = 0.25  # a session document with a larger excess (see `SessionCompactor.excess`) is compacted without waiting
 _SESSION_DOCUMENT = "session document"
 _READ_FIRST = 500  # operations scanned for facts before a context; any more (only without refreshes) are scanned later
 
@@ -218,8 +219,8 @@ class Lifecycle:
     def _spill_overflow(self) -> None:
         """Spill what exceeds working memory; mark a refresh as due if the session document becomes too large."""
         wanted = self._parts.settings.orchestrator.auto_refresh_enabled
-        if self._spill(self._parts.working.overflow()) and wanted and self._parts.compactor.over_threshold():
-            self._refresh_due, self._over_ceiling = True, self._parts.compactor.over_ceiling()
+        if self._spill(self._parts.working.overflow()) and wanted and (excess := self._parts.compactor.excess()) > 0:
+            self._refresh_due, self._over_ceiling = True, excess > _CEILING
 
     def _spill(self, entries: list[Entry]) -> int:
         if not entries or self.session is None:

@@ -78,22 +78,16 @@ class SessionCompactor:
     _left_tokens: int = field(default=0, init=False)
     _drafts: dict[tuple[Material, int], Draft] = field(default_factory=dict, init=False)
 
-    def over_threshold(self) -> bool:
-        """Check whether the live document exceeds its threshold.
+    def excess(self) -> float:
+        """Return by how much the live document exceeds its limit, as a share of its threshold; negative if it does not.
 
-        If the last compaction could not reach the threshold, because people pinned or wrote so much, the limit is the
-        size that was left plus one segment.
+        The limit is the threshold. If the last compaction could not reach that, because people pinned or wrote so much,
+        it is the size that was left plus one segment.
         """
-        return self.memory.token_count() > self._limit
-
-    def over_ceiling(self) -> bool:
-        """Check whether the live document exceeds its threshold so far that compaction must not wait."""
-        return self.memory.token_count() > self._limit + self.limits.threshold // 4
-
-    @property
-    def _limit(self) -> int:
-        limit = self.limits.threshold
-        return self._left_tokens + self.limits.segment if self._left_tokens > limit else limit
+        limit = threshold = self.limits.threshold
+        if self._left_tokens > threshold:
+            limit = self._left_tokens + self.limits.segment
+        return (self.memory.token_count() - limit) / threshold
 
     def compact(self, session: Session) -> Compacted:
         """Compact the entries and summaries that are due, and update the states of facts in the document.
