@@ -257,10 +257,7 @@ class Wiring:
 
     def _look_at_documents(self, episodic: EpisodicMemoryManager, reporter: Reporter) -> None:
         """Report documents that are older than the database, and create missing ones."""
-        if not reporter.is_new:
-            reporter.forget_lost_history()
-        elif older := self.place.older_documents():
-            reporter.tell_of_lost_history(older)
+        reporter.check_history(self.place.older_documents)
         if not self.read_only and not all(path.exists() for path in self.place.documents()):
             live = self.log.live_session()
             view = reporter.view(live.id if live else "", ())
