@@ -69,7 +69,6 @@ if TYPE_CHECKING:
     from orchestra_mem.compression.compressed import Compressed
     from orchestra_mem.model_types import AnyModel, LanguageModel
     from orchestra_mem.retrieval.search import MemorySearch
-    from orchestra_mem.tiers.authorship import Authorship
 
 # Settings of the shared log. No prompt contains the entire document, so it may be large and list all decisions.
 _SETTINGS: dict[str, object] = {
@@ -222,8 +221,7 @@ class Wiring:
         for fault in redactor.faults():
             reporter.failed("redaction", OrchestraMemError(fault))
         self.agents = open_catalog(
-            database, settings, log=log, ledger=ledger, documents=store, sessions=place,
-            folder=self.place.memory, counter=counter, clock=clock, redacted=redactor.text, lock=self.lock,
+            database, settings, session, folder=self.place.memory, redacted=redactor.text, lock=self.lock
         )  # fmt: skip
         documents = EditedDocuments(*episodic.writers, *self.agents.documents.writers)
         search = LazySearch(
@@ -237,11 +235,11 @@ class Wiring:
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
             lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
             compression=compression, episodic=episodic, documents=documents, state=state,
-            shared=shared, open_authorship=lambda: self._open_authorship(documents, session, state),
+            shared=shared,
             tracker=ContextWindowTracker(
                 window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold
             ),
-            epochs=EpochKeeper(session, episodic, search, ledger, shared, settings, counter=counter),
+            epochs=EpochKeeper(session, episodic, search, shared, settings),
             reporter=reporter, open_shared_log=lambda: self._open_shared_log(shared.document().parent),
             search=search, agents=self.agents, redactor=redactor,
             assemble=self.models.assemble,
@@ -259,23 +257,17 @@ class Wiring:
 
     def _look_at_documents(self, episodic: EpisodicMemoryManager, reporter: Reporter) -> None:
         """Report documents that are older than the database, and create missing ones."""
-        if not reporter.is_new:
-            reporter.forget_lost_history()
-        elif older := self.place.older_documents():
-            reporter.tell_of_lost_history(older)
+        reporter.check_history(self.place.older_documents)
         if not self.read_only and not all(path.exists() for path in self.place.documents()):
             live = self.log.live_session()
             view = reporter.view(live.id if live else "", ())
             episodic.create_missing(view if self.log.last_operation() else replace(view, updated=None))
 
     def _compactor(self, session: SessionMemoryManager) -> SessionCompactor:
-        log, ledger, store = self.log, self.ledger, self.store
-        drafts = SqlDraftStore(self.database)
         return SessionCompactor(
-            session, log=log, ledger=ledger, store=store, counter=self.counter, clock=self.clock,
-            limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
-            drafts=DraftPlacer(session, log=log, ledger=ledger, store=store, drafts=drafts),
-            facts=FactExtractor(log, ledger, lasting=self.settings.documents.only_decisions),
+            session, limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
+            drafts=DraftPlacer(session, SqlDraftStore(self.database)),
+            facts=FactExtractor(self.log, self.ledger, lasting=self.settings.documents.only_decisions),
         )  # fmt: skip
 
     def _limits(self) -> Limits:
@@ -345,16 +337,6 @@ class Wiring:
             busy=self.models.busy, max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
         )  # fmt: skip
         return ModelTools(compressor=compressor, improver=improver, items=items, jobs=work)
-
-    def _open_authorship(
-        self, documents: EditedDocuments, session: SessionMemoryManager, work: StateManager
-    ) -> Authorship:
-        from orchestra_mem.tiers.authorship import Authorship  # lazy import: rarely needed
-
-        return Authorship(
-            documents=documents, session=session, ledger=self.ledger, work=work,
-            items=SqlCatalogStore(self.database).by_number,
-        )  # fmt: skip
 
     def _open_search(
         self, episodic: EpisodicMemoryManager, sessions: SessionPaths, state: StateManager

@@ -62,7 +62,7 @@ def first_injection(answers: Iterable[object]) -> Injection | None:
 class _Memory(Protocol):
     """The members of a memory that an agent's view uses."""
 
-    _agents: Any
+    _parts: Any
     catalog: MemoryCatalog
     retriever: Any
     inject: Callable[..., InjectedMessage]
@@ -109,8 +109,8 @@ class AgentMemory:
         if self.agent in (OWNER, GLOBAL, EVERYBODY):
             raise ValueError(f"an agent needs a name of its own, not {agent!r}")
         self._memory = memory
-        self._access: Access = memory._agents.access
-        self._audit: AuditTrail = memory._agents.audit
+        self._access: Access = memory._parts.agents.catalog.access
+        self._audit: AuditTrail = memory._parts.agents.catalog.audit
         self._is_strict = self._access.within(EVERYTHING, self.agent).strict
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
@@ -32,7 +32,6 @@ from orchestra_mem.memory.context_items import (
     shared_items,
     shown_text,
 )
-from orchestra_mem.ports import Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -55,19 +54,21 @@ _MOST_RECALLED_TOKENS = 8_000  # search seldom recalls more
 _SMALL_TOKENS = 500
 # A context this small is cheap to reprocess, so its room for recalled memories may differ from query to query.
 _CHANGING_TOKENS = 1_000
+# Facts whose operations a small context shows first.
 _FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE, MustKeepKind.OPEN_ITEM)
 # A change of more lines starts a new epoch, which shows the new document, instead of adding a note.
 _MAX_NOTE_LINES = 60
+# For prefixes, which stay the same for an epoch.
+_cached_plain_words = lru_cache(maxsize=8)(plain_words)
 
 
 @dataclass(frozen=True, slots=True)
 class _Documents:
-    """The documents at one moment: blocks by name, the session document, shared items, and states to detect changes."""
+    """The documents at one moment: blocks by name, the session document, and shared items."""
 
     blocks: Mapping[DocumentName, tuple[Block, ...]]
     session: SessionDocument
     shared: list[Item]
-    states: Mapping[str, object]
 
     def texts(self, border: int) -> dict[str, str]:
         """Return the text of each document by name, without session entries of operations after `border`."""
@@ -110,11 +111,8 @@ class EpochKeeper:
     session: SessionMemoryManager
     episodic: EpisodicMemoryManager
     search: LazySearch
-    ledger: Ledger
     shared: SharedDecisions
     settings: Settings
-    _: KW_ONLY
-    counter: TokenCounter
     epoch_count: int = field(default=0, init=False)
     _running: OrderedDict[_Key, _Running] = field(default_factory=OrderedDict, init=False)
     _timeline: list[Entry] = field(default_factory=list, init=False)
@@ -163,7 +161,7 @@ class EpochKeeper:
         asked = recalled is not None and self.settings.retrieval.context_share > 0 and not unavailable
         kept_free = self._most_free(budget_tokens) if asked else 0
         if recalled is not None and kept_free and budget_tokens <= _CHANGING_TOKENS:
-            kept_free = recalled_tokens(recalled.items, kept_free, self.counter)
+            kept_free = recalled_tokens(recalled.items, kept_free, self.session.counter)
         key = budget_tokens, asked, measure_turns
         # A context restricted to some agents gets a separate epoch, so that the shared one neither leaks nor ends.
         running = self._continue_or_begin(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
@@ -200,16 +198,13 @@ class EpochKeeper:
         return running
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
-        there = f" {_plain_words(context.prefix)} {plain_words(context.timeline)} "
-        items = named_apart(recalled.items)
-        stands = [f" {plain_words(each.passage)} " in there for each in recalled.recollections]
+        there = f" {_cached_plain_words(context.prefix)} {plain_words(context.timeline)} "
+        new, standing, reasons = list[Item](), list[Item](), dict[str, str]()
+        for item, each in zip(named_apart(recalled.items), recalled.recollections, strict=True):
+            (standing if f" {plain_words(each.passage)} " in there else new).append(item)
+            reasons[item.key] = each.why
         return with_recalled(
-            context,
-            [item for item, standing in zip(items, stands, strict=True) if not standing],
-            counter=self.counter,
-            reasons={item.key: each.why for item, each in zip(items, recalled.recollections, strict=True)},
-            standing=[item for item, standing in zip(items, stands, strict=True) if standing],
-            notes=recalled.notes,
+            context, new, counter=self.session.counter, reasons=reasons, standing=standing, notes=recalled.notes
         )
 
     def _continue(self, running: _Running, now: Snapshot, least_room: int) -> bool:
@@ -259,7 +254,7 @@ class EpochKeeper:
         blocks = {name: self.episodic.blocks(name) if now.is_whole else () for name in DocumentName}
         document = SessionDocument.parse(self.session.readable_text(now.session))
         shared = shared_items(self.shared.told()) if now.is_whole else []
-        return _Documents(blocks, document, shared, now.documents)
+        return _Documents(blocks, document, shared)
 
     def _begin(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
         budget_tokens, _, measure_turns = key
@@ -278,7 +273,10 @@ class EpochKeeper:
         turns = TurnWindow(turns=USUAL_TURNS, reason="continuity was not measured") if messages and not small else None
         turns = self.search.turn_window(messages) if turns and measure_turns else turns
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
-        holding = self._holding_facts(border)
+        facts = self.session.ledger.must_keeps(
+            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1
+        )
+        holding = {fact.operation for fact in facts}
         items += [
             operation_item(
                 entry, in_turn=0 < whole_from <= entry.operation.id, holds_facts=entry.operation.id in holding
@@ -290,7 +288,7 @@ class EpochKeeper:
             items,
             number=self.epoch_count,
             budget_tokens=budget_tokens,
-            counter=self.counter,
+            counter=self.session.counter,
             shares=self._shares(1 - kept_free / max(1, budget_tokens), is_shared=bool(documents.shared)),
             sources=sources,
             fill_at_start=1.0 if small else self.settings.context.fill_at_start,
@@ -302,23 +300,9 @@ class EpochKeeper:
 
     def _shares(self, of: float, *, is_shared: bool) -> dict[Part, float]:
         """Divide `of`, a share of the budget, among the parts. `is_shared`: Whether there are shared decisions."""
-        shares, shared = self.settings.context.shares, self.settings.context.shared_share * is_shared
-        of, shared = of * (1 - shared), of * shared
-        return {
-            Part.SHARED: shared,
-            Part.PROJECT_STATE: shares.project_state * of,
-            Part.WORK_PLAN: shares.work_plan * of,
-            Part.DECISIONS: shares.decision_history * of,
-            Part.SESSION: shares.session_summary * of,
-            Part.OPERATIONS: shares.working_memory * of,
-        }
-
-    def _holding_facts(self, border: int) -> set[int]:
-        """Return the operations after `border` with facts that a small context has to show first."""
-        facts = self.ledger.must_keeps(
-            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1
-        )
-        return {fact.operation for fact in facts}
+        shared = self.settings.context.shared_share * is_shared
+        own = of * (1 - shared)
+        return {Part.SHARED: of * shared, **{Part(name): share * own for name, share in self.settings.context.shares}}
 
 
 def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
@@ -328,9 +312,3 @@ def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
         yield from (f"-{line}" for line in before[old:old_stop])
         yield from (f"+{line}" for line in after[new:new_stop])
         old, new = old_stop + 1, new_stop + 1
-
-
-@lru_cache(maxsize=8)
-def _plain_words(prefix: str) -> str:
-    """Return the words of a prefix, cached because the prefix stays the same for an epoch."""
-    return plain_words(prefix)

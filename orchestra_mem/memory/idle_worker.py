@@ -14,9 +14,8 @@ import weakref
 from math import inf
 
 from orchestra_mem.errors import ClosedError
-from orchestra_mem.memory.agents import CatalogParts
 from orchestra_mem.memory.lifecycle import Lifecycle
-from orchestra_mem.memory.parts import MemoryLock
+from orchestra_mem.memory.parts import CatalogParts, MemoryLock
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.fact_extractor import load_tables
 

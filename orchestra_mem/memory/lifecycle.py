@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER = 25  # operations to wait after a failed spill or refresh
 # A due refresh waits for a read, at most until usage is _WAITS over its threshold or critical within _ROOM operations.
 _WAITS, _ROOM = 0.03, 2
+_CEILING = 0.25  # a session document with a larger excess (see `SessionCompactor.excess`) is compacted without waiting
 _SESSION_DOCUMENT = "session document"
 _READ_FIRST = 500  # operations scanned for facts before a context; any more (only without refreshes) are scanned later
 
@@ -218,8 +219,8 @@ class Lifecycle:
     def _spill_overflow(self) -> None:
         """Spill what exceeds working memory; mark a refresh as due if the session document becomes too large."""
         wanted = self._parts.settings.orchestrator.auto_refresh_enabled
-        if self._spill(self._parts.working.overflow()) and wanted and self._parts.compactor.over_threshold():
-            self._refresh_due, self._over_ceiling = True, self._parts.compactor.over_ceiling()
+        if self._spill(self._parts.working.overflow()) and wanted and (excess := self._parts.compactor.excess()) > 0:
+            self._refresh_due, self._over_ceiling = True, excess > _CEILING
 
     def _spill(self, entries: list[Entry]) -> int:
         if not entries or self.session is None:
@@ -238,7 +239,7 @@ class Lifecycle:
         """
         self._refresh_due = self._over_ceiling = self._others_record = False
         if self.session is None:
-            if self._parts.reporter.has_work_items:
+            if self._parts.reporter.work.view() is not None:
                 self._update_documents(VersionReason.REFRESH)
             return None
         start, spilled, compacted = time.perf_counter(), 0, Compacted()
@@ -346,18 +347,16 @@ class Lifecycle:
         if self.session is None:
             return finished
         with self._parts.store.lock():
-            if (begun := self._begin_flush(self.session)) is None:
+            if (session := self._begin_flush(self.session)) is None:
                 return finished
-            session, closing = begun
-            self._update_documents(VersionReason.FLUSH)
-            path = self._parts.session.finish(session, closing)
+            path = self._finish_flushes()
         self._leave_session()
         self._restart_epoch("flush")
         logger.info("session %s flushed to %s", session.id, path)
         self._events.send("session_flushed", session=session, path=path)
         return path
 
-    def _begin_flush(self, session: Session) -> tuple[Session, str] | None:
+    def _begin_flush(self, session: Session) -> Session | None:
         """Spill everything and close the session to new operations; None if another process has flushed it."""
         parts = self._parts
         while True:
@@ -373,7 +372,7 @@ class Lifecycle:
             work = parts.reporter.work.view()
             closing = closing_sections(parts.log, parts.ledger, session, parts.tracker.max_tokens, work)
             if parts.log.begin_flush(session.id, closing):
-                return session, closing
+                return session
             self._catch_up()
 
     def resume(self) -> None:

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ from orchestra_mem.types import Json, Operation, Summary
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.compressor import MemoryCompressor
-    from orchestra_mem.memory.recall import Expansion, Recall, SourceLocator
+    from orchestra_mem.memory.recall import Expansion, Recall
     from orchestra_mem.model_types import LanguageModel
     from orchestra_mem.tiers.authorship import BlamedLine
 
@@ -61,7 +60,6 @@ class OrchestratorContextManager(
         self.events = MemoryEvents(self)
         self.compression = parts.compression
         parts.session.memory = parts.episodic.memory = self
-        self._agents = parts.agents
         self._life = Lifecycle(parts, self.events)
         self._pauses = IdleWorker(self._life, self._lock, parts.search, parts.agents)
         self._note_call = self._pauses.note_call
@@ -120,21 +118,12 @@ class OrchestratorContextManager(
         """The memory's language model, to be used within `foreground`; None for a memory without a model."""
         return self.compression.model
 
-    # Loaded on first use: reporting a status, recording, and building a context do not need these.
-
-    @cached_property
-    def _places(self) -> SourceLocator:
-        from orchestra_mem.memory.recall import SourceLocator
-
-        parts = self._parts
-        return SourceLocator(store=parts.store, episodic=parts.episodic, sessions=parts.session.place)
-
-    @cached_property
+    @property
     def _recall(self) -> Recall:
+        # Imported here: reporting a status, recording, and building a context do not need it.
         from orchestra_mem.memory.recall import Recall
 
-        parts = self._parts
-        return Recall(parts.log, parts.ledger, self._places, parts.state, parts.agents.catalog)
+        return Recall(self._parts.checked())
 
     # Recording
 
@@ -184,7 +173,7 @@ class OrchestratorContextManager(
         Raises:
             StorageError: The disk refused a write; recorded operations are safe and the documents unchanged.
         """
-        self._agents.write()
+        self._parts.agents.write()
         with self._life.synced():
             return self._life.refresh()
 
@@ -247,7 +236,7 @@ class OrchestratorContextManager(
         Raises:
             StorageError: The disk refused a write; the next start completes the flush.
         """
-        self._agents.write()
+        self._parts.agents.write()
         with self._life.synced():
             return self._life.flush()
 
@@ -261,13 +250,11 @@ class OrchestratorContextManager(
         Raises:
             NotFoundError: The reference names nothing.
         """
-        self._lock.check()
         return self._recall.expand(reference)
 
     def hit_lines(self, hits: Sequence[Hit]) -> list[int]:
         """Return each hit's current line in its document, counted from 1; 0 for a hit that is in no document."""
-        self._lock.check()
-        return self._places.lines(hits)
+        return self._recall.lines(hits)
 
     def blame(self, document: str) -> list[BlamedLine]:
         """Return the writer and source operations of each line of a document (`session`: the live session's document).
@@ -275,13 +262,18 @@ class OrchestratorContextManager(
         Raises:
             NotFoundError: There is no such document, or no session is under way.
         """
+        from orchestra_mem.tiers.authorship import Authorship  # imported here, because few programs need it
+
+        parts = self._parts
         with self._life.settled():
-            return self._parts.open_authorship().blame(document)
+            return Authorship(
+                documents=parts.documents, session=parts.session, work=parts.state,
+                items=parts.agents.learner.store.by_number,
+            ).blame(document)  # fmt: skip
 
     def conflicts(self) -> list[tuple[str, ConflictBlock]]:
         """Return unresolved conflicts, each with its document: lines that a person and the machine both changed."""
-        self._lock.check()
-        return self._parts.documents.conflicts()
+        return self._parts.checked().documents.conflicts()
 
     def resolve_conflict(self, conflict: str, *, accept: bool, both: bool = False) -> tuple[str, Resolved]:
         """Accept or drop the machine's lines of a conflict, or keep both sides; see `EditedDocuments.resolve`."""
@@ -290,12 +282,10 @@ class OrchestratorContextManager(
 
     def losses(self, session: str | None = None, *, limit: int | None = None) -> list[Summary]:
         """Return the loss ledger: each summary with its coverage, ratio and dropped identifiers."""
-        self._lock.check()
         return self._recall.losses(session, limit)
 
     def count_losses(self, session: str | None = None) -> int:
         """Return the number of summaries that `losses` returns without a limit."""
-        self._lock.check()
         return len(self._recall.summaries(session))
 
     def get_stats(self) -> dict[str, Json]:
@@ -327,7 +317,7 @@ class OrchestratorContextManager(
                     self._life.settle()
             finally:
                 self._lock.closed = True
-                self._agents.audit.flush()
+                self._parts.agents.catalog.audit.flush()
                 self._parts.search.close()
                 self._parts.close()
 

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from orchestra_mem.catalog_types import CleanedUp
+from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
-from orchestra_mem.errors import ClosedError
+from orchestra_mem.errors import ClosedError, OrchestraMemError
 from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
-from orchestra_mem.tiers.edited_documents import EditedDocuments
+from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.tiers.catalog_learning import CatalogLearner
+from orchestra_mem.tiers.edited_documents import CatalogDocuments, EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import FileState, Session
+from orchestra_mem.types import FileState, Json, Session
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import Compression
-    from orchestra_mem.memory.agents import CatalogParts
     from orchestra_mem.memory.epochs import EpochKeeper
     from orchestra_mem.memory.reporting import Reporter
     from orchestra_mem.retrieval.lazy_search import LazySearch
     from orchestra_mem.settings import Settings
-    from orchestra_mem.tiers.authorship import Authorship
+    from orchestra_mem.tiers.session_archives import SessionArchives
+
+logger = logging.getLogger(__name__)
 
 # File times advance with the kernel's tick, every 10 ms or faster; this is five times as long.
 _TICK_NS = 50_000_000
@@ -80,6 +86,70 @@ class MemoryLock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogParts:
+    """The parts of the catalog. `build` creates and connects them."""
+
+    catalog: MemoryCatalog
+    learner: CatalogLearner
+    documents: CatalogDocuments
+    open_archives: Callable[[], SessionArchives]
+    can_write_now: Callable[[], bool]
+
+    def work(self) -> bool:
+        """Learn from a queued exchange, else write documents and clean up. Return whether more exchanges are queued."""
+        waits = self.learner.waits or self.documents.due or self.catalog.cleanup_due
+        if not waits or not self.can_write_now():
+            return False
+        if self.learner.waits:
+            self.learner.work(1)
+            return self.learner.waits
+        if self.documents.due:
+            self.write()
+        if self.catalog.cleanup_due:
+            self.clean_up()
+        return False
+
+    def clean_up(self, agent: str = OWNER) -> CleanedUp:
+        """Hide expired and excess items and delete old audit entries; for the owner, also delete session archives."""
+        done = self.catalog.clean_up(agent=agent)
+        gone, kept = self.open_archives().clean_up() if agent == OWNER else ((), ())
+        if gone:
+            logger.info("archives of sessions removed: %s", ", ".join(gone))
+        return replace(done, archives=tuple(gone), archives_kept=tuple(kept))
+
+    def settle(self) -> None:
+        """Before a read, learn from queued exchanges and apply people's edits. Log failures and retry later."""
+        try:
+            if self.learner.waits and self.can_write_now():
+                self.learner.work()
+            if self.documents.unseen and self.can_write_now():
+                self.documents.read_edits()
+        except OrchestraMemError as error:
+            logger.warning("the catalog is not up to date: %s", error)
+
+    def write(self) -> None:
+        """Write the documents whose items have changed. Log failures and retry later."""
+        self.settle()
+        try:
+            if self.documents.due:
+                self.documents.write()
+        except OrchestraMemError as error:
+            logger.warning("the catalog's documents are not up to date: %s", error)
+
+    def stats(self) -> dict[str, Json]:
+        """Return the numbers of live items, their tokens, their agents, and exchanges queued for learning."""
+        found = [each for each in self.catalog.get_stats().values() if each.total_memories]
+        items, tokens = (sum(each.total_memories for each in found), sum(each.total_tokens for each in found))
+        waiting = len(self.learner.store.exchanges())
+        return {"items": items, "tokens": tokens, "agents": len(found), "waiting": waiting}
+
+    def problems(self) -> list[Json]:
+        """Return the catalog's problems in the format that `status` shows."""
+        told = [*self.learner.problems(), *map(str, self.documents.faults())]
+        return [{"subject": "catalog", "since": None, "problem": problem} for problem in told]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryParts:
     """The parts of a memory. `build` creates and connects them."""
 
@@ -105,10 +175,14 @@ class MemoryParts:
     search: LazySearch
     agents: CatalogParts
     redactor: Redactor
-    open_authorship: Callable[[], Authorship]
     open_shared_log: Callable[[], AbstractContextManager[Any]]
     assemble: Callable[[Callable[[int], OrchestratorContext]], OrchestratorContext]
     close: Callable[[], None]
+
+    def checked(self) -> MemoryParts:
+        """Return these parts, after a check that this process may use the memory."""
+        self.lock.check()
+        return self
 
     def snapshot(self, session: Session | None) -> Snapshot:
         """Return a snapshot of the memory, with `session` as the running session."""

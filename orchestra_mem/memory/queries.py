@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
 from orchestra_mem.errors import NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
-from orchestra_mem.memory.parts import MemoryLock, MemoryParts
+from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import (
     Json,
@@ -39,7 +39,6 @@ class HistoryCalls:
     """Mixin for `OrchestratorContextManager`: the calls that read its history."""
 
     _parts: MemoryParts
-    _lock: MemoryLock
     _life: Lifecycle
 
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
@@ -52,25 +51,23 @@ class HistoryCalls:
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """Return operations of all sessions from the event log, oldest first."""
-        self._lock.check()
-        return self._parts.log.operations(where or OperationFilter())
+        return self._parts.checked().log.operations(where or OperationFilter())
 
     def count_operations(self, where: OperationFilter | None = None) -> int:
         """Count the operations that pass a filter, ignoring its limit."""
-        self._lock.check()
-        return self._parts.log.count(where)
+        return self._parts.checked().log.count(where)
 
     def window_history(self, limit: int = MAX_POINTS) -> list[UsagePoint]:
         """Return the window's usage after each of the newest operations and refreshes, oldest first, and its usage now.
 
         The history covers all processes and survives restarts.
         """
-        self._lock.check()
-        points = past_usage(*self._parts.log.window_usage(limit))
-        used, last = self._parts.tracker.used_tokens(), points[-1].used_tokens if points else 0
+        parts = self._parts.checked()
+        points = past_usage(*parts.log.window_usage(limit))
+        used, last = parts.tracker.used_tokens(), points[-1].used_tokens if points else 0
         if used != last:  # the usage was reported by the model, or set by this process's first context
             now = UsagePoint(
-                sequence=len(points) + 1, time=self._parts.clock(), before_tokens=last, used_tokens=used,
+                sequence=len(points) + 1, time=parts.clock(), before_tokens=last, used_tokens=used,
                 event=UsageEvent.REPORTED,
             )  # fmt: skip
             points.append(now)
@@ -78,8 +75,7 @@ class HistoryCalls:
 
     def sessions(self) -> list[Session]:
         """Return all sessions, oldest first."""
-        self._lock.check()
-        return self._parts.log.sessions()
+        return self._parts.checked().log.sessions()
 
     def find_session(self, session_id: str) -> Session:
         """Return a session.
@@ -94,8 +90,7 @@ class HistoryCalls:
 
     def session_agents(self, session: str) -> list[str]:
         """Return the sorted names of the agents that recorded operations in a session."""
-        self._lock.check()
-        return self._parts.log.agents(session)
+        return self._parts.checked().log.agents(session)
 
     def session_document(self, session: str) -> str:
         """Return the document of a running or ended session, as text for display; empty if it has been removed.
@@ -103,18 +98,15 @@ class HistoryCalls:
         Raises:
             NotFoundError: There is no such session.
         """
-        self._lock.check()
-        return self._parts.session.readable_text(self._parts.log.session(session))
+        return self._parts.checked().session.readable_text(self._parts.log.session(session))
 
     def summaries(self, session: str) -> list[Summary]:
         """Return a session's summaries of levels 1 and up, in the order of the operations that they cover."""
-        self._lock.check()
-        return self._parts.ledger.summaries(session)
+        return self._parts.checked().ledger.summaries(session)
 
     def session_summary(self, session: str) -> Summary | None:
         """Return the summary of an ended session; None if the session still runs or was shorter than its summary."""
-        self._lock.check()
-        found = [each for each in self._parts.ledger.level_zero_summaries(session) if not each.document]
+        found = [each for each in self._parts.checked().ledger.level_zero_summaries(session) if not each.document]
         return found[-1] if found else None
 
 
@@ -130,7 +122,6 @@ class SearchCalls:
     """Mixin for `OrchestratorContextManager`: the calls that answer questions."""
 
     _parts: MemoryParts
-    _lock: MemoryLock
     _life: Lifecycle
     _note_call: Callable[..., None]
     _retriever: ContextRetriever | None = None
@@ -203,14 +194,13 @@ class SearchCalls:
     @property
     def retriever(self) -> ContextRetriever:
         """The retriever of past work for a task: `retrieve_context`, `get_recommendations`."""
-        self._lock.check()
+        parts = self._parts.checked()
         if self._retriever is None:
             from orchestra_mem.retrieval.retriever import ContextRetriever
 
-            parts = self._parts
             self._retriever = ContextRetriever(
                 parts.search, parts.log, parts.ledger, parts.counter, parts.settings.retrieval,
-                access=parts.agents.access, now=self._snapshot_connection,
+                access=parts.agents.catalog.access, now=self._snapshot_connection,
             )  # fmt: skip
         return self._retriever
 
@@ -227,11 +217,10 @@ class SearchCalls:
     @property
     def response_cache(self) -> ResponseCache:
         """A cache of a model's answers, valid until something that they depend on changes: `get`, `put`."""
-        self._lock.check()
+        parts = self._parts.checked()
         if self._responses is None:
             from orchestra_mem.retrieval.response_cache import ResponseCache
 
-            parts = self._parts
             self._responses = ResponseCache(
                 parts.search,
                 clock=parts.clock,

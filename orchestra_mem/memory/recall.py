@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -15,13 +14,10 @@ from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.search.chunking import Passage, find_passage, passages_of
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.ports import DocumentStore, EventLog, Ledger
+from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.search_types import Hit
-from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.session_ending import SessionPaths
 from orchestra_mem.types import DocumentName, MustKeep, Operation, OperationFilter, Summary
-from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkTracker
+from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind
 
 _REFERENCE = re.compile(r"\s*(?:(?P<kind>S|K|op|O|#)\s*)?(?P<number>\d{1,18})\s*", re.IGNORECASE)
 _ITEM = re.compile(rf"\s*(?:item|{'|'.join(WorkKind)})\s*#?(?P<number>\d{{1,18}})\s*", re.IGNORECASE)
@@ -39,71 +35,6 @@ class Excerpt:
     before: tuple[Passage, ...]
     passage: Passage
     behind: tuple[Passage, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SourceLocator:
-    """Finds lines and passages in the current documents. A line number is valid until somebody saves the document."""
-
-    store: DocumentStore
-    episodic: EpisodicMemoryManager
-    sessions: SessionPaths
-
-    def lines(self, hits: Sequence[Hit]) -> list[int]:
-        """Return the line of each hit, counted from 1; 0 for a hit that is in no document or whose text has changed."""
-        passages: dict[str, list[Passage]] = {}
-        found = []
-        for hit in hits:
-            name = hit.chunk.source
-            if name not in passages:
-                text = self._text(name)
-                passages[name] = [*passages_of(text)] if text else []
-            passage = find_passage(passages[name], hit.chunk)
-            found.append(passage.line if passage else 0)
-        return found
-
-    def around(self, reference: str) -> Excerpt | None:
-        """Return the passage nearest to a line (`decision_log.md:41`; default 1), or None for other references.
-
-        Raises:
-            NotFoundError: The document does not exist or is empty.
-        """
-        match = _DOCUMENT.fullmatch(reference.strip())
-        if match is None:
-            return None
-        text = self._text(match["name"])
-        if text is None:
-            raise NotFoundError(f"there is no document {match['name']!r}; `orchestra-mem status` says where they lie")
-        passages, line = [*passages_of(text)], int(match["line"] or 1)
-        if not passages:
-            raise NotFoundError(f"{match['name']} says nothing yet")
-        number = min(range(len(passages)), key=partial(_distance, passages, line))
-        path = self._path(match["name"])
-        assert path is not None
-        heading = passages[number].heading
-        before = [each for each in passages[max(0, number - _PASSAGES_AROUND) : number] if each.heading == heading]
-        behind = [each for each in passages[number + 1 : number + 1 + _PASSAGES_AROUND] if each.heading == heading]
-        return Excerpt(document=path, before=tuple(before), passage=passages[number], behind=tuple(behind))
-
-    def _text(self, name: str) -> str | None:
-        path = self._path(name)
-        return None if path is None else self.store.read_shown(path)
-
-    def _path(self, name: str) -> Path | None:
-        """Return the path of a document; None if it does not exist or the name is a reference such as `op 12`."""
-        if not _DOCUMENT.fullmatch(name) or not name.endswith(".md"):
-            return None
-        stem = name.removesuffix(".md")
-        if stem in {each.value for each in DocumentName}:
-            return self.episodic.path(DocumentName(stem))
-        folders = (self.sessions.folder, self.sessions.folder / "archive")
-        return next((folder / name for folder in folders if (folder / name).is_file()), None)
-
-
-def _distance(passages: Sequence[Passage], line: int, number: int) -> int:
-    """Return the distance in lines between a line and a passage; 0 if the passage contains the line."""
-    passage = passages[number]
-    return max(passage.line - line, line - passage.end + 1, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +63,12 @@ def is_memory_item(reference: str | int) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recall:
-    """Looks up references in the event log, the ledger, the documents, the work items and the catalog. Stateless."""
+    """Looks up references in the event log, the ledger, the documents, the work items and the catalog. Stateless.
 
-    log: EventLog
-    ledger: Ledger
-    places: SourceLocator
-    state: WorkTracker
-    catalog: MemoryCatalog
+    The line number of a passage is valid until somebody saves the document.
+    """
+
+    parts: MemoryParts
 
     def expand(self, reference: str | int) -> Expansion:
         """Return the operations of a summary (`S12` or 12), a fact (`K7`) or an operation (`op 104`).
@@ -150,33 +80,33 @@ class Recall:
             NotFoundError: The reference names nothing.
         """
         if is_memory_item(reference):
-            item = self.catalog.get(str(reference).strip())
+            item = self.parts.agents.catalog.get(str(reference).strip())
             return Expansion(reference=item.id, operations=(), memory_item=item)
         match = _REFERENCE.fullmatch(str(reference))
         if match is None:
             return self._expand_place(str(reference)) or self._expand_item(reference)
         number, kind = int(match["number"]), (match["kind"] or "S").upper()
         if kind == "K":
-            fact = self.ledger.must_keep(number)
+            fact = self.parts.ledger.must_keep(number)
             # A fact that a person wrote comes from no operation.
-            behind = (self.log.operation(fact.operation),) if fact.operation else ()
+            behind = (self.parts.log.operation(fact.operation),) if fact.operation else ()
             around = self._around(behind[0]) if behind else ()
             return Expansion(reference=f"K{number}", operations=behind, fact=fact, around=around)
         if kind in {"OP", "O", "#"}:
-            operation = self.log.operation(number)
+            operation = self.parts.log.operation(number)
             return Expansion(reference=f"op {number}", operations=(operation,), around=self._around(operation))
-        summary = self.ledger.summary(number)
+        summary = self.parts.ledger.summary(number)
         return Expansion(reference=f"S{number}", operations=tuple(self._covered(summary)), summary=summary)
 
     def _expand_place(self, reference: str) -> Expansion | None:
-        place = self.places.around(reference)
+        place = self._place(reference)
         if place is None:
             return None
         names = names_in(place.passage.text)
-        facts = self.ledger.must_keeps_by_id(names.facts)
+        facts = self.parts.ledger.must_keeps_by_id(names.facts)
         numbers = sorted({*names.operations, *(fact.operation for fact in facts if fact.operation)})
         # Filters, not `operation()`: a person's line may name an operation that does not exist.
-        known = [self.log.operations(OperationFilter(after=number - 1, through=number)) for number in numbers]
+        known = [self.parts.log.operations(OperationFilter(after=number - 1, through=number)) for number in numbers]
         reference = f"{place.document.name}:{place.passage.line}"
         return Expansion(reference=reference, operations=tuple(chain.from_iterable(known)), place=place)
 
@@ -187,23 +117,23 @@ class Recall:
                 f"{reference!r} names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, "
                 "decision_log.md:41 for a line, story 5 for a work item, M12 for an item of the catalog"
             )
-        item = self.state.item(int(match["number"]))
-        events = tuple(self.state.events(item.id))
+        item = self.parts.state.item(int(match["number"]))
+        events = tuple(self.parts.state.events(item.id))
         numbers = sorted({event.operation for event in events if event.operation})
         return Expansion(
             reference=f"{item.kind.value} {item.id}",
-            operations=tuple(self.log.operation(number) for number in numbers),
+            operations=tuple(self.parts.log.operation(number) for number in numbers),
             item=item,
             events=events,
         )
 
     def _around(self, operation: Operation) -> tuple[Operation, ...]:
         here = OperationFilter(session=operation.session)
-        before = self.log.operations(replace(here, through=operation.id - 1, limit=_AROUND))
-        return (*before, *self.log.operations(replace(here, after=operation.id, through=operation.id + _AROUND)))
+        before = self.parts.log.operations(replace(here, through=operation.id - 1, limit=_AROUND))
+        return (*before, *self.parts.log.operations(replace(here, after=operation.id, through=operation.id + _AROUND)))
 
     def _covered(self, summary: Summary) -> list[Operation]:
-        return self.log.operations(
+        return self.parts.log.operations(
             OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
         )
 
@@ -220,14 +150,62 @@ class Recall:
 
     def summaries(self, session: str | None = None) -> list[Summary]:
         """Return all summaries, including those of entire sessions, without recomputing what each dropped."""
-        whole = self.log.session(session).id if session else None
-        return [*self.ledger.summaries(whole), *self.ledger.level_zero_summaries(whole)]
+        whole = self.parts.log.session(session).id if session else None
+        return [*self.parts.ledger.summaries(whole), *self.parts.ledger.level_zero_summaries(whole)]
 
     def _dropped(self, summary: Summary) -> tuple[str, ...]:
         if summary.document:  # computed when the summary was made; an improved text may contain some again
             return tuple(name for name in summary.dropped if name not in summary.text)
         if summary.children:
-            source = "\n".join(self.ledger.summary(child).text for child in summary.children)
+            source = "\n".join(self.parts.ledger.summary(child).text for child in summary.children)
         else:
             source = "\n".join(plain_text(operation) for operation in self._covered(summary))
         return missing_identifiers(source, summary.text)
+
+    # Lines of documents
+
+    def lines(self, hits: Sequence[Hit]) -> list[int]:
+        """Return the line of each hit, counted from 1; 0 for a hit that is in no document or whose text has changed."""
+        passages: dict[str, list[Passage]] = {}
+        found = []
+        for hit in hits:
+            name = hit.chunk.source
+            if name not in passages:
+                path = self._path(name)
+                text = self.parts.store.read_shown(path) if path else None
+                passages[name] = [*passages_of(text)] if text else []
+            passage = find_passage(passages[name], hit.chunk)
+            found.append(passage.line if passage else 0)
+        return found
+
+    def _place(self, reference: str) -> Excerpt | None:
+        """Return the passage nearest to a line (`decision_log.md:41`; default 1), or None for other references.
+
+        Raises:
+            NotFoundError: The document does not exist or is empty.
+        """
+        match = _DOCUMENT.fullmatch(reference.strip())
+        if match is None:
+            return None
+        path = self._path(match["name"])
+        text = self.parts.store.read_shown(path) if path else None
+        if path is None or text is None:
+            raise NotFoundError(f"there is no document {match['name']!r}; `orchestra-mem status` says where they lie")
+        passages, line = [*passages_of(text)], int(match["line"] or 1)
+        if not passages:
+            raise NotFoundError(f"{match['name']} says nothing yet")
+        nearest = min(passages, key=lambda each: max(each.line - line, line - each.end + 1, 0))
+        number, heading = passages.index(nearest), nearest.heading
+        before = [each for each in passages[max(0, number - _PASSAGES_AROUND) : number] if each.heading == heading]
+        behind = [each for each in passages[number + 1 : number + 1 + _PASSAGES_AROUND] if each.heading == heading]
+        return Excerpt(document=path, before=tuple(before), passage=nearest, behind=tuple(behind))
+
+    def _path(self, name: str) -> Path | None:
+        """Return the path of a document; None if it does not exist or the name is a reference such as `op 12`."""
+        if not _DOCUMENT.fullmatch(name) or not name.endswith(".md"):
+            return None
+        stem = name.removesuffix(".md")
+        if stem in {each.value for each in DocumentName}:
+            return self.parts.episodic.path(DocumentName(stem))
+        sessions = self.parts.session.place.folder
+        return next((path for path in (sessions / name, sessions / "archive" / name) if path.is_file()), None)

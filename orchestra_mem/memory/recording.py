@@ -27,9 +27,8 @@ class OperationDraft:
     def entry_of(self, operation: Operation, started: date) -> Entry | None:
         """Return the recorded operation's entry; None if its id, day or tokens differ from the prepared entry's."""
         reported = self.entry.operation.entry_tokens < 0
-        if operation.id != self.entry.operation.id or started != self.started:
-            return None
-        if reported and operation.tokens == operation.entry_tokens:
+        is_same = (operation.id, started) == (self.entry.operation.id, self.started)
+        if not is_same or (reported and operation.tokens == operation.entry_tokens):
             return None
         return Entry(operation=operation, text=self.entry.text, short=self.entry.short)
 

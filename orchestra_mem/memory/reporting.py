@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import PurePath
@@ -107,11 +107,6 @@ class Reporter:
             found = self.ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
         return [fact for fact in found if fact.operation and fact.status is not _REMOVED]
 
-    @property
-    def has_work_items(self) -> bool:
-        """Whether there are work items."""
-        return self.work.view() is not None
-
     # Problems
 
     def failed(self, subject: str, error: Exception) -> None:
@@ -193,15 +188,15 @@ class Reporter:
         """Whether any document was faulty at the last check."""
         return bool(self._faults)
 
-    @property
-    def is_new(self) -> bool:
-        """Whether the database contains neither an operation nor a written document."""
-        return not self.log.last_operation() and not any(
-            self.ledger.written(name.value).digest for name in DocumentName
-        )
-
-    def tell_of_lost_history(self, documents: Sequence[str]) -> None:
-        """Report that the database is newer than these documents, until a session that ends later has been flushed."""
+    def check_history(self, older_documents: Callable[[], Sequence[str]]) -> None:
+        """Report documents that are older than a new database, until a session that ends later has been flushed."""
+        if self.log.last_operation() or any(self.ledger.written(name.value).digest for name in DocumentName):
+            told = max((notice.time for notice in self.ledger.notices() if notice.subject == HISTORY), default=None)
+            if told and not self.read_only and any(s.ended and s.ended >= told for s in self.log.sessions()):
+                self.ledger.resolve_notices(HISTORY, self.clock())
+            return
+        if not (documents := older_documents()):
+            return
         problem = (
             f"the database is new, and documents are older than it: {', '.join(documents)}. They are served as they "
             "are, and each text is kept as a version before it is changed; the history behind them is not here: no "
@@ -213,12 +208,6 @@ class Reporter:
         elif not self.ledger.add_notice(HISTORY, problem, self.clock()):
             return
         logger.warning("%s", problem)
-
-    def forget_lost_history(self) -> None:
-        """Clear the notice of `tell_of_lost_history` if a session has been flushed since."""
-        told = max((notice.time for notice in self.ledger.notices() if notice.subject == HISTORY), default=None)
-        if told and not self.read_only and any(s.ended and s.ended >= told for s in self.log.sessions()):
-            self.ledger.resolve_notices(HISTORY, self.clock())
 
     def problems(self) -> list[Json]:
         """Return the current problems, each with its subject, start time and description."""

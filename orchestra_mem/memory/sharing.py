@@ -71,7 +71,7 @@ class SharingCalls:
         parts = self._parts
         if fact.kind not in SHAREABLE_KINDS or fact.status is not _STANDS:
             return f"K{fact.id} ({fact.kind}, {fact.status}) cannot be shared; decisions and rules that hold can be"
-        if parts.agents.access.strict and fact.author is not Author.PERSON:
+        if parts.agents.catalog.access.strict and fact.author is not Author.PERSON:
             for said in parts.log.operations(OperationFilter(after=fact.operation - 1, through=fact.operation)):
                 if said.agent not in (None, OWNER, GLOBAL):
                     whose = f"is of agent {said.agent!r}, and catalog.isolation is strict"

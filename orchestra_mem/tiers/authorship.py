@@ -7,6 +7,7 @@ The live session document is compared with the text that the event log and the l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -17,7 +18,6 @@ from orchestra_mem.core.documents.blame import Blame, Names, Origin, OriginOf, W
 from orchestra_mem.core.documents.episodic import digest, written_at
 from orchestra_mem.core.documents.plan_lines import parse_row
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.ports import Ledger
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -45,7 +45,6 @@ class Authorship:
 
     documents: EditedDocuments
     session: SessionMemoryManager
-    ledger: Ledger
     work: WorkTracker
     items: Callable[[Sequence[int]], Sequence[MemoryItem]]
 
@@ -100,9 +99,11 @@ class Authorship:
 
     def _origin(self, text: str, author: Author, *, plan: bool = False) -> OriginOf:
         """Return a function that gives the origin of lines that `author` added in `text`."""
-        time = _written_at(text)
         if author is Author.PERSON:
             return lambda line, title: Origin(Writer.PERSON)
+        time: datetime | None = None
+        with suppress(ValueError):
+            time = datetime.fromisoformat(written_at(text).strip("\"' "))
 
         def origin(line: str, title: str) -> Origin:
             item = parse_row(line.lstrip(" \t")) if plan else None
@@ -131,19 +132,12 @@ class Authorship:
         for item in self.items(named.items[:1]) if named.items else ():
             writer = Writer.PERSON if item.author is Author.PERSON else Writer.AGENT
             return Origin(writer, ranges(item.operations), item.timestamp)
-        facts = self.ledger.must_keeps_by_id(named.facts) if named.facts else []
+        facts = self.session.ledger.must_keeps_by_id(named.facts) if named.facts else []
         if any(fact.author is Author.PERSON for fact in facts):
             # The words are the person's, even if the machine added the number.
             return Origin(Writer.PERSON, ranges(fact.operation for fact in facts if fact.operation), time)
         operations = ranges([*named.operations, *(fact.operation for fact in facts)])
         if named.summaries:
-            summary = self.ledger.summary(named.summaries[0])
+            summary = self.session.ledger.summary(named.summaries[0])
             return Origin(Writer.COMPACTOR, ((summary.first_operation, summary.last_operation),), summary.created)
         return Origin(Writer.AGENT if named.operations else Writer.MACHINE, operations, time)
-
-
-def _written_at(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(written_at(text).strip("\"' "))
-    except ValueError:
-        return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 from typing import TYPE_CHECKING
@@ -17,66 +17,45 @@ from orchestra_mem.catalog_types import (
     GLOBAL,
     MAX_NAME_CHARS,
     MAX_PRIORITY,
-    CatalogStore,
     CleanedUp,
     ItemFilter,
     ItemStatus,
     MemoryItem,
     PreparedItem,
 )
-from orchestra_mem.core.catalog.access import OWNER, Access
+from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_json
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
 from orchestra_mem.errors import AccessDeniedError, InvalidItemError, NotFoundError
-from orchestra_mem.ports import Clock, TokenCounter
-from orchestra_mem.tiers.catalog_reading import AuditTrail, CatalogReader, CatalogSelector, described
+from orchestra_mem.tiers.catalog_reading import CatalogReader, described
 from orchestra_mem.types import EXTRACTIVE, Author
 
 if TYPE_CHECKING:
     from orchestra_mem.core.catalog.item_drafts import ItemDraft
-    from orchestra_mem.settings import CatalogSettings
 
 _STRENGTHENED = 1  # added to the priority each time an item is stored again
 
 
+@dataclass(eq=False, repr=False)
 class MemoryCatalog(CatalogReader):
     """Stores and lists items. Every call names the requesting agent; `OWNER` may read and change everything.
 
     Args:
-        store: Keeps the items.
         audit: Records every read and change.
         access: Decides who may read and change which items.
-        selector: Selects the items relevant to a message.
         counter: Counts tokens.
         clock: Returns the present time.
-        settings: Limits: items per agent, lifetime of an item, length of a summary.
+        settings: Limits: items per agent, lifetime of an item, length of a summary, budget of an injection.
         redacted: Removes secrets from a text.
-        superseded: Returns the earlier items that a new item supersedes.
 
     The callback `purged` gets the items that a purge removed, to remove their text elsewhere. `on_content_changed` gets
     each item that is new or has new content, within the transaction that stores it.
     """
 
-    def __init__(
-        self,
-        store: CatalogStore,
-        audit: AuditTrail,
-        access: Access,
-        selector: CatalogSelector,
-        *,
-        counter: TokenCounter,
-        clock: Clock,
-        settings: CatalogSettings,
-        redacted: Callable[[str], str],
-        superseded: Callable[[MemoryItem, Sequence[MemoryItem]], Sequence[MemoryItem]],
-    ) -> None:
-        super().__init__(store, audit, access, selector, clock=clock)
-        self._counter = counter
-        self._settings = settings
-        self.purged: Callable[[Sequence[MemoryItem]], None] = lambda items: None
-        self.on_content_changed: Callable[[MemoryItem], None] = lambda item: None
-        self._redacted = redacted
-        self._superseded = superseded
+    _: KW_ONLY
+    redacted: Callable[[str], str]
+    purged: Callable[[Sequence[MemoryItem]], None] = field(default_factory=lambda: lambda items: None, init=False)
+    on_content_changed: Callable[[MemoryItem], None] = field(default_factory=lambda: lambda item: None, init=False)
 
     # Writing
 
@@ -98,7 +77,7 @@ class MemoryCatalog(CatalogReader):
         from orchestra_mem.core.catalog.item_drafts import read_draft  # imported here, as pydantic loads slowly
 
         record = item_json(item) if isinstance(item, MemoryItem) else item
-        return self.put(read_draft(record, self._clock()), agent=agent, author=author)
+        return self.put(read_draft(record, self.clock()), agent=agent, author=author)
 
     def put(self, draft: ItemDraft, *, agent: str = OWNER, author: Author = Author.MACHINE) -> MemoryItem:
         """Store the item of a draft; see `store`."""
@@ -119,7 +98,11 @@ class MemoryCatalog(CatalogReader):
         self._check_write(agent, "store", whose)
         item = self._made(draft, whose, author)
         earlier = self._store.items(ItemFilter(agents=[whose], limit=_REACH))
-        return PreparedItem(item=item, agent=agent, replaced=tuple(self._superseded(item, earlier)))
+        if not earlier:
+            return PreparedItem(item=item, agent=agent, replaced=())
+        from orchestra_mem.core.catalog.item_extraction import superseded_items  # imported here, as NumPy loads slowly
+
+        return PreparedItem(item=item, agent=agent, replaced=tuple(superseded_items(item, earlier)))
 
     def commit(self, prepared: PreparedItem) -> MemoryItem:
         """Store a prepared item; if a live item has the same content by now, strengthen the live item instead."""
@@ -138,11 +121,11 @@ class MemoryCatalog(CatalogReader):
         return stored
 
     def _made(self, draft: ItemDraft, whose: str, author: Author) -> MemoryItem:
-        now, content = self._clock(), self._redacted(draft.content)
+        now, content = self.clock(), self.redacted(draft.content)
         priority = first_priority(draft.type) if draft.priority is None else draft.priority
-        given = self._redacted(draft.summary)
-        summary = create_summary(given or content, self._settings.summary_max_length)
-        tags = tuple(dict.fromkeys(map(self._redacted, draft.tags))) or extract_tags(content)
+        given = self.redacted(draft.summary)
+        summary = create_summary(given or content, self.settings.summary_max_length)
+        tags = tuple(dict.fromkeys(map(self.redacted, draft.tags))) or extract_tags(content)
         return MemoryItem(
             id=item_id(content, whose, now),
             timestamp=draft.timestamp or now,
@@ -150,8 +133,8 @@ class MemoryCatalog(CatalogReader):
             type=draft.type,
             summary=summary,
             content=content,
-            tokens=self._counter.count(content),
-            summary_tokens=self._counter.count(summary),
+            tokens=self.counter.count(content),
+            summary_tokens=self.counter.count(summary),
             tags=tags,
             priority=priority,
             expires=draft.expires or (None if draft.stays else self._expiry(priority, draft.timestamp or now)),
@@ -161,8 +144,8 @@ class MemoryCatalog(CatalogReader):
         )
 
     def _expiry(self, priority: int, said: datetime) -> datetime | None:
-        lasting = timedelta(days=self._settings.default_expiration_days)
-        return None if priority >= self._settings.min_priority_for_permanent else said + lasting
+        lasting = timedelta(days=self.settings.default_expiration_days)
+        return None if priority >= self.settings.min_priority_for_permanent else said + lasting
 
     def _add(self, item: MemoryItem) -> MemoryItem:
         for salt in count():
@@ -170,12 +153,12 @@ class MemoryCatalog(CatalogReader):
                 self._store.item(item.id)
             except NotFoundError:
                 break
-            item = replace(item, id=item_id(item.content, item.ci_source, self._clock(), salt + 1))
+            item = replace(item, id=item_id(item.content, item.ci_source, self.clock(), salt + 1))
         return self._store.add(item, content_digest(item.content), _keys(item))
 
     def _strengthened(self, item: MemoryItem, again: MemoryItem, agent: str) -> MemoryItem:
         """Refresh an item that was stored again: it gets a newer timestamp, a later expiry and a higher priority."""
-        below = self._settings.min_priority_for_permanent - 1  # repetition alone makes no item permanent
+        below = self.settings.min_priority_for_permanent - 1  # repetition alone makes no item permanent
         priority = max(item.priority, again.priority, min(item.priority + _STRENGTHENED, below, MAX_PRIORITY))
         expires = None if None in (item.expires, again.expires) else max(item.expires, again.expires)  # type: ignore[type-var]
         said = replace(
@@ -191,8 +174,8 @@ class MemoryCatalog(CatalogReader):
         return said
 
     def _displace(self, whose: str, agent: str) -> int:
-        border = self._settings.min_priority_for_permanent
-        gone = self._store.excess(whose, self._settings.max_memories_per_ci, border)
+        border = self.settings.min_priority_for_permanent
+        gone = self._store.excess(whose, self.settings.max_memories_per_ci, border)
         self._hide(gone, ItemStatus.DISPLACED, agent)
         return len(gone)
 
@@ -242,7 +225,7 @@ class MemoryCatalog(CatalogReader):
         with self._store.changing():
             for now in self._store.by_number([item.number]):
                 if (now.content, now.summary, now.summary_method) == (item.content, item.summary, EXTRACTIVE):
-                    tokens = self._counter.count(summary)
+                    tokens = self.counter.count(summary)
                     after = replace(now, summary=summary, summary_tokens=tokens, summary_method=method)
                     self.audit.changed(OWNER, "better", (now.id,), f"{described(now, after)} by {method}")
                     self._replace(after)
@@ -257,9 +240,9 @@ class MemoryCatalog(CatalogReader):
             kept = {name: value for name, value in kept.items() if name not in ("summary", "relevance_tags")}
         if "tags" in changes:
             kept.pop("relevance_tags", None)
-        draft = read_draft({**kept, **changes}, self._clock())
+        draft = read_draft({**kept, **changes}, self.clock())
         made = self._made(draft, draft.ci_source or before.ci_source, author)
-        border = self._settings.min_priority_for_permanent
+        border = self.settings.min_priority_for_permanent
         anew = "expires" in changes or (made.priority >= border) is not (before.priority >= border)
         return replace(
             made, id=before.id, number=before.number, said=before.said, status=before.status, changed=before.changed,
@@ -285,20 +268,20 @@ class MemoryCatalog(CatalogReader):
 
     def clean_up(self, *, agent: str = OWNER) -> CleanedUp:
         """Hide expired items and items beyond an agent's limit, and delete audit entries past their retention."""
-        now = self._clock()
+        now = self.clock()
         with self._store.changing():
             expired = self._store.expiring(now)
             self._hide(expired, ItemStatus.EXPIRED, agent)
             displaced = sum(self._displace(whose, agent) for whose in self._store.agents())
             self._store.note_cleanup(now)
-        forgotten = self.audit.forget(now - timedelta(days=self._settings.audit_retention_days))
+        forgotten = self.audit.forget(now - timedelta(days=self.settings.audit_retention_days))
         return CleanedUp(expired=len(expired), displaced=displaced, audit_entries=forgotten)
 
     @property
     def cleanup_due(self) -> bool:
         """Whether the last clean-up is too long ago, is in the future (the clock was set back), or never happened."""
-        last, every = self._store.last_cleanup(), timedelta(hours=self._settings.cleanup_interval_hours)
-        return last is None or not last <= self._clock() < last + every
+        last, every = self._store.last_cleanup(), timedelta(hours=self.settings.cleanup_interval_hours)
+        return last is None or not last <= self.clock() < last + every
 
     def purge(self, where: ItemFilter, *, agent: str = OWNER) -> int:
         """Permanently remove the hidden items that match a filter; return their number.
@@ -329,7 +312,7 @@ class MemoryCatalog(CatalogReader):
             same = self._store.same(item.ci_source, content_digest(item.content))
             if same is not None:  # the item is live, or the same content was stored again
                 return same
-            expires = self._expiry(item.priority, self._clock())
+            expires = self._expiry(item.priority, self.clock())
             item = self._replace(replace(item, status=ItemStatus.LIVE, superseded_by="", expires=expires))
             self.audit.changed(agent, "restore", (item.id,), item.type.value)
         return item
@@ -345,7 +328,7 @@ class MemoryCatalog(CatalogReader):
         """
         from orchestra_mem.core.catalog.item_drafts import read_catalog
 
-        whose, drafts = read_catalog(document, self._clock())
+        whose, drafts = read_catalog(document, self.clock())
         self._check_write(agent, "import", *(draft.ci_source or whose for draft in drafts))
         with self._store.changing():
             for draft in drafts:

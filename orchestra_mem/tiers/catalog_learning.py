@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from orchestra_mem.catalog_types import (
     GLOBAL,
@@ -24,7 +24,7 @@ from orchestra_mem.catalog_types import (
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.search.echoes import Echoes, without_recalled
 from orchestra_mem.errors import StorageError
-from orchestra_mem.ports import Clock, EventLog
+from orchestra_mem.ports import EventLog
 from orchestra_mem.tiers.catalog import MemoryCatalog, check_name
 from orchestra_mem.types import Author, Json, Operation, OperationFilter
 
@@ -41,17 +41,10 @@ class CatalogLearner:
     Attributes:
         catalog: Receives the items found.
         store: Keeps the exchanges.
-        clock: Returns the present time.
-        redacted: Removes secrets from a text.
-        patterns: The user's regular expressions by item type; see `read_patterns`.
     """
 
     catalog: MemoryCatalog
     store: CatalogStore
-    _: KW_ONLY
-    clock: Clock
-    redacted: Callable[[str], str]
-    patterns: Mapping[str, str]
     # Whether an exchange may be waiting. True at first, as a killed process may have left some.
     waits: bool = field(default=True, init=False)
     faults: Sequence[str] = field(default=(), init=False)
@@ -72,17 +65,13 @@ class CatalogLearner:
         if not agent.strip():
             raise ValueError("learn() needs the name of an agent, as in agent='reviewer'")
         check_name(agent.strip())
-        message, answer = self.redacted(message[:_MAX_TEXT_CHARS]), self.redacted(answer[:_MAX_TEXT_CHARS])
-        self.store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=self.clock()))
+        message, answer = (self.catalog.redacted(text[:_MAX_TEXT_CHARS]) for text in (message, answer))
+        now = self.catalog.clock()
+        self.store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=now))
         self.waits = True
 
-    @property
-    def waiting_count(self) -> int:
-        """The number of waiting exchanges, including those of other processes."""
-        return len(self.store.exchanges())
-
-    def work(self, most: int | None = None) -> int:
-        """Learn from waiting exchanges, at most `most` if given; return the number of items found.
+    def work(self, most: int | None = None) -> None:
+        """Learn from waiting exchanges, at most `most` if given.
 
         An exchange that fails is retried by later calls, up to `MAX_ATTEMPTS` attempts, and then kept for `problems`.
 
@@ -93,30 +82,29 @@ class CatalogLearner:
             self.waits = False  # set again by `put` for exchanges that arrive from here on
             try:
                 waiting = self.store.exchanges(most or None)
-                found = sum(map(self._learnt, waiting))
+                for exchange in waiting:
+                    self._try(exchange)
             except StorageError:
                 self.waits = True
                 raise
             if most and len(waiting) == most:
                 self.waits = True
-        return found
 
-    def _learnt(self, exchange: Exchange) -> int:
+    def _try(self, exchange: Exchange) -> None:
         try:
-            return self._learn(exchange)
+            self._learn(exchange)
         except StorageError:
             raise
         except Exception as error:  # a broken exchange must not stop the others
             logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
             self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
             self.waits = True
-            return 0
 
-    def _learn(self, exchange: Exchange) -> int:
+    def _learn(self, exchange: Exchange) -> None:
         # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.catalog.item_extraction import find_items, messages_of, read_patterns
 
-        patterns, self.faults = read_patterns(self.patterns)
+        patterns, self.faults = read_patterns(dict(self.catalog.settings.extraction_patterns))
         # Only the answer loses repeated sentences: a person who repeats an injected text confirms it.
         message, answer = map(without_recalled, messages_of(exchange))
         said: Json = [message, self._echoes[exchange.agent].without(answer, _SINCE)]
@@ -124,11 +112,9 @@ class CatalogLearner:
         # Slow work comes before the transaction, as `record_operation` would have to wait for it.
         prepared = [self.catalog.prepare(draft, agent=exchange.agent) for draft in drafts]
         with self.store.changing():
-            if not self.store.exchange_done(exchange):  # another process has learnt from it in the meantime
-                return 0
-            for each in prepared:
-                self.catalog.commit(each)
-        return len(prepared)
+            if self.store.exchange_done(exchange):  # else another process has learnt from it in the meantime
+                for each in prepared:
+                    self.catalog.commit(each)
 
     def problems(self) -> list[str]:
         """Describe exchanges that could not be learnt from, and invalid patterns of the user."""

@@ -169,17 +169,26 @@ def _short(value: object) -> str:
     return str(value) if plain else f"digest {hashlib.sha256(repr(value).encode()).hexdigest()[:8]}"
 
 
+# Number of agents whose figures are cached; 10,000 items with their tags take a megabyte.
+_AGENTS_KEPT = 128
+# Only this many of the best items are considered for a budget: 2,000 tokens hold at most a tenth of this number.
+_CONSIDERED = 1_000
+_EXPLAINED = 5
+
+
+@dataclass(eq=False, repr=False)
 class CatalogReader:
     """The read access of `MemoryCatalog`: returns only items that the agent may see, and records each read."""
 
-    def __init__(
-        self, store: CatalogStore, audit: AuditTrail, access: Access, selector: CatalogSelector, *, clock: Clock
-    ) -> None:
-        self._store = store
-        self.audit = audit
-        self.access = access
-        self._clock = clock
-        self._selector = selector
+    _store: CatalogStore
+    audit: AuditTrail
+    access: Access
+    _: KW_ONLY
+    counter: TokenCounter
+    clock: Clock
+    settings: CatalogSettings
+    _agents: OrderedDict[str, _Known] = field(default_factory=OrderedDict, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def get(self, item_id: str, *, agent: str = OWNER) -> MemoryItem:
         """Return an item by its id or its number (`M12`), whatever its status unless it is purged.
@@ -235,55 +244,25 @@ class CatalogReader:
         """Return the items with all words of a query; `OrchestratorContextManager.search` searches by meaning."""
         return self.items(replace(filters or ItemFilter(), text=query), agent=agent)
 
-    def get_relevant(self, ci: str, context: Mapping[str, object] | str, max_tokens: int | None = None) -> Injection:
-        """Select the items relevant to a message; `context` is the message, or a mapping with the key `message`."""
-        message = context if isinstance(context, str) else str(context.get("message", ""))
-        return self._selector.get_relevant(ci, message, max_tokens)
-
     def export(self, whose: str, *, agent: str = OWNER) -> dict[str, Json]:
         """Return the live items of an agent as a catalog document for `bring_in`, oldest first."""
         items = self.items(ItemFilter(agents=[whose]), agent=agent)[::-1]
-        return catalog_json(whose, items, self._clock(), self._store.last_cleanup())
+        return catalog_json(whose, items, self.clock(), self._store.last_cleanup())
 
     def _check_write(self, agent: str, call: str, *whose: str) -> None:
         with self.audit.checking(agent, call):
             self.access.check_write(agent, whose)
 
-
-# Number of agents whose figures are cached; 10,000 items with their tags take a megabyte.
-_AGENTS_KEPT = 128
-# Only this many of the best items are considered for a budget: 2,000 tokens hold at most a tenth of this number.
-_CONSIDERED = 1_000
-_EXPLAINED = 5
-
-
-@dataclass(eq=False)
-class CatalogSelector:
-    """Selects the items that an agent should see with a message. Safe to share between threads.
-
-    Attributes:
-        store, access, audit, counter, clock: See `MemoryCatalog`.
-        settings: The default and largest budget, and the least relevance of a selected item.
-    """
-
-    store: CatalogStore
-    access: Access
-    audit: AuditTrail
-    _: KW_ONLY
-    counter: TokenCounter
-    clock: Clock
-    settings: CatalogSettings
-    _agents: OrderedDict[str, _Known] = field(default_factory=OrderedDict, init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    # Selecting
 
     def get_relevant(
-        self, ci: str, message: str, max_tokens: int | None = None, *, call: str = "get_relevant"
+        self, ci: str, context: Mapping[str, object] | str, max_tokens: int | None = None, *, call: str = "get_relevant"
     ) -> Injection:
         """Select the items that an agent should see with a message; their text never exceeds the budget.
 
         Args:
             ci: The agent; its own items, global items and those it is granted are considered.
-            message: The message to the agent.
+            context: The message to the agent, or a mapping with the key `message`.
             max_tokens: Budget in tokens; by default, and at most, `catalog.max_injection_tokens`.
             call: Name of the call in the audit trail.
 
@@ -293,6 +272,7 @@ class CatalogSelector:
         # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.catalog.packing import lay_out, pack, relevance_of
 
+        message = context if isinstance(context, str) else str(context.get("message", ""))
         most = self.settings.max_injection_tokens
         budget = most if max_tokens is None else min(max_tokens, most)
         if budget < 0:
@@ -300,7 +280,7 @@ class CatalogSelector:
         figures, parts, candidates = self._ranked(ci, message)
         chosen = pack(zip(figures.tokens.tolist(), figures.summary_tokens.tolist(), strict=True), budget)
         numbers = figures.number.tolist()
-        found = self.store.by_number([numbers[place] for place, _ in chosen])
+        found = self._store.by_number([numbers[place] for place, _ in chosen])
         items = {item.number: item for item in found if self.access.may_read(ci, item.ci_source)}
         selected = [
             SelectedItem(item=items[numbers[place]], relevance=relevance_of(parts[:, place]), whole=whole)
@@ -308,7 +288,8 @@ class CatalogSelector:
             if numbers[place] in items
         ]
         text, tokens, shown = lay_out(selected, ci, self.clock(), budget, self.counter)
-        self.audit.read(ci, call, tuple(each.item.id for each in shown), tokens=tokens, detail=_told(shown))
+        detail = ", ".join(f"{each.item.id} {each.relevance.score:.2f}" for each in shown[:_EXPLAINED])
+        self.audit.read(ci, call, tuple(each.item.id for each in shown), tokens=tokens, detail=detail)
         return Injection(agent=ci, text=text, tokens=tokens, items=shown, candidates=candidates)
 
     def _ranked(self, agent: str, message: str) -> tuple[Figures, NDArray[np.float64], int]:
@@ -318,7 +299,7 @@ class CatalogSelector:
         from orchestra_mem.core.catalog.packing import Figures, microseconds, score
 
         allowed = self.access.readable(agent)
-        agents = (self.store.agents() or [agent]) if allowed is None else sorted(allowed)
+        agents = (self._store.agents() or [agent]) if allowed is None else sorted(allowed)
         keys = message_keys(message)
         known = [self._known(whose) for whose in agents]
         groups = [figures for _, figures, _ in known]
@@ -338,9 +319,9 @@ class CatalogSelector:
         """Return the figures and tags of an agent's live items, cached and updated to the agent's last change."""
         with self._lock:
             known = self._agents.get(agent)
-        last = self.store.last_change(agent)
+        last = self._store.last_change(agent)
         if known is None or known[0] != last:
-            has_lost = known is not None and known[0] < self.store.last_move()
+            has_lost = known is not None and known[0] < self._store.last_move()
             known = self._read(agent, last, None if has_lost else known)
         with self._lock:
             self._agents[agent] = known
@@ -354,17 +335,13 @@ class CatalogSelector:
 
         from orchestra_mem.core.catalog.packing import Figures, TagTable
 
-        columns = np.array(self.store.figures(agent, known[0] if known else 0), np.int64).reshape(-1, 8)
+        columns = np.array(self._store.figures(agent, known[0] if known else 0), np.int64).reshape(-1, 8)
         changed = columns[:, 0]
         new = Figures(*columns[columns[:, 6] == 1].T[[0, 1, 2, 3, 4, 5, 7]])
-        tags = TagTable.of(self.store.tags(agent, changed.tolist() if known else None))
+        tags = TagTable.of(self._store.tags(agent, changed.tolist() if known else None))
         if known is not None:
             _, before, tags_before = known
             kept = before.at(np.flatnonzero(~np.isin(before.number, changed)))
             joined = Figures.joined([kept, new])
             new, tags = joined.at(np.argsort(joined.number)), tags_before.changed(changed, tags)
         return last, new, tags
-
-
-def _told(shown: tuple[SelectedItem, ...]) -> str:
-    return ", ".join(f"{each.item.id} {each.relevance.score:.2f}" for each in shown[:_EXPLAINED])

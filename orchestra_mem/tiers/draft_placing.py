@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass
 
 from orchestra_mem.core.documents.markdown import Block
-from orchestra_mem.core.documents.session_document import Part, SessionDocument
+from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyError
 from orchestra_mem.job_types import DraftStore, SummaryDraft
-from orchestra_mem.ports import DocumentStore, EventLog, Ledger
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Session, SessionStatus
 
@@ -27,10 +26,6 @@ class DraftPlacer:
     """Replaces summaries by their drafts. The caller of `place` must hold the document lock."""
 
     memory: SessionMemoryManager
-    _: KW_ONLY
-    log: EventLog
-    ledger: Ledger
-    store: DocumentStore
     drafts: DraftStore
 
     def place(self) -> None:
@@ -41,7 +36,7 @@ class DraftPlacer:
         by_session: dict[str, list[SummaryDraft]] = {}
         for draft in self.drafts.drafts():
             try:
-                summary = self.ledger.summary(draft.summary)
+                summary = self.memory.ledger.summary(draft.summary)
             except NotFoundError:
                 self.drafts.drop(draft.summary)
                 continue
@@ -52,11 +47,10 @@ class DraftPlacer:
             else:
                 by_session.setdefault(summary.session, []).append(draft)
         for name, drafts in by_session.items():
-            session = self.log.session(name)
+            session = self.memory.log.session(name)
             try:
                 text = self.memory.text(session)
-                blocks = SessionDocument.parse(text).parts
-                shown = {part.summary: part for part in blocks if part.summary}
+                shown = SessionDocument.parse(text).summaries()
                 for draft in drafts:
                     if not draft.placed and self._stands(draft, shown.get(draft.summary), text):
                         self.drafts.place(draft)
@@ -66,15 +60,15 @@ class DraftPlacer:
             except (DocumentError, StorageReadOnlyError) as error:
                 logger.warning("better summaries wait: %s", error)
 
-    def _stands(self, draft: SummaryDraft, part: Part | None, text: str) -> bool:
+    def _stands(self, draft: SummaryDraft, block: Block | None, text: str) -> bool:
         """Check whether the ledger and the document still have the text that the draft was made to replace."""
-        summary = self.ledger.summary(draft.summary)
+        summary = self.memory.ledger.summary(draft.summary)
         if summary.parent or summary.text != draft.base:
             return False
         if not summary.level:
             shown = draft.base.strip() in text
         else:
-            shown = part is not None and not part.block.pinned and says(part.block, draft.base)
+            shown = block is not None and not block.pinned and says(block, draft.base)
         if not shown:
             logger.info("the better summary S%d is not put in: a person has changed what stands there", draft.summary)
             return False
@@ -85,7 +79,7 @@ class DraftPlacer:
         placed = {draft.summary: draft for draft in self.drafts.drafts(session.id) if draft.placed}
         if not placed:
             return
-        closings = [draft for draft in placed.values() if not self.ledger.summary(draft.summary).level]
+        closings = [draft for draft in placed.values() if not self.memory.ledger.summary(draft.summary).level]
 
         def change(text: str) -> str:
             text = self.memory.with_present_states(_shown(text, placed))
@@ -103,18 +97,21 @@ class DraftPlacer:
             self.memory.rewrite(session, change, name="improve")
             return
         path = self.memory.place.archive(session)
-        text = self.store.read_to_change(path)
+        text = self.memory.store.read_to_change(path)
         if text is not None and (new := change(text)) != text:
-            self.store.replace(path, new, expected=text, name="improve")
+            self.memory.store.replace(path, new, expected=text, name="improve")
 
 
 def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:
     """Replace each summary in a document by its draft, unless its text has changed since the draft was made."""
-    parts = [
-        _with_text(part, draft.text) if (draft := placed.get(part.summary)) and says(part.block, draft.base) else part
-        for part in SessionDocument.parse(text).parts
-    ]
-    return SessionDocument(tuple(parts)).text()
+    blocks: list[str] = []
+    for part in SessionDocument.parse(text).parts:
+        draft, block = placed.get(part.summary), part.block.text
+        if draft and says(part.block, draft.base):
+            heading = block.partition("\n")[0].rstrip("\r")
+            block = f"{heading}\n\n{draft.text.rstrip()}\n\n"
+        blocks.append(block)
+    return "".join(blocks)
 
 
 def body(block: str) -> str:
@@ -125,8 +122,3 @@ def body(block: str) -> str:
 def says(block: Block, text: str) -> bool:
     """Check whether a block's body equals a summary's text, ignoring the states of facts."""
     return without_states(body(block.text)) == without_states(text.strip())
-
-
-def _with_text(part: Part, text: str) -> Part:
-    heading = part.block.text.partition("\n")[0].rstrip("\r")
-    return replace(part, block=replace(part.block, text=f"{heading}\n\n{text.rstrip()}\n\n"))

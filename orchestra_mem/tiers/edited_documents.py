@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.owned_lines import fact_edits, with_numbers
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, OrchestraMemError, StorageError
-from orchestra_mem.ports import Clock, DocumentStore, Ledger
+from orchestra_mem.ports import DocumentStore, Ledger
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.types import Author, DocumentFault, FileState, Json, Version, VersionReason
@@ -53,7 +53,7 @@ class EditedDocuments:
 
     def __init__(self, *writers: DocumentWriter) -> None:
         self.writers = writers
-        self._store = writers[0].store
+        self.store = writers[0].store
 
     def names(self) -> list[str]:
         """List the names of all documents."""
@@ -79,7 +79,7 @@ class EditedDocuments:
 
     def text(self, document: str) -> str:
         """Return a document's present text, empty if it has no file. Raises `DocumentError` for an unreadable file."""
-        return self._store.read(self.path(document)) or ""
+        return self.store.read(self.path(document)) or ""
 
     def history(self, document: str) -> list[Version]:
         """List the kept versions of a document, oldest first. Session documents are named by the stem of their file.
@@ -87,11 +87,11 @@ class EditedDocuments:
         Raises:
             NotFoundError: there is no such document.
         """
-        return self._store.versions(kept_name(document)) or self._store.versions(self.find(document)[1])
+        return self.store.versions(kept_name(document)) or self.store.versions(self.find(document)[1])
 
     def _version(self, document: str, sequence: int | None) -> Version:
         """Return a version by its sequence number, by default the newest."""
-        versions = self._store.versions(self.find(document)[1])
+        versions = self.store.versions(self.find(document)[1])
         found = [version for version in versions if sequence in (None, version.sequence)]
         if not found:
             kept = ", ".join(str(version.sequence) for version in versions) or "none"
@@ -106,8 +106,8 @@ class EditedDocuments:
             NotFoundError: there is no such document or version.
         """
         version = self._version(document, sequence)
-        old = self._store.read_version(version).splitlines(keepends=True)
-        after = self.text(document) if until is None else self._store.read_version(self._version(document, until))
+        old = self.store.read_version(version).splitlines(keepends=True)
+        after = self.text(document) if until is None else self.store.read_version(self._version(document, until))
         name, end = document.removesuffix(".md"), "now" if until is None else f"version {until}"
         new = after.splitlines(keepends=True)
         found = unified_diff(old, new, f"{name} (version {version.sequence})", f"{name} ({end})")
@@ -123,10 +123,10 @@ class EditedDocuments:
             NotFoundError: there is no such document or version.
         """
         writer, name = self.find(document)
-        with self._store.lock():
+        with self.store.lock():
             version = self._version(document, sequence)
-            old = self._store.read_version(version)
-            current = self._store.read(self.path(document))
+            old = self.store.read_version(version)
+            current = self.store.read(self.path(document))
             if current == old:
                 return version
             return writer.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
@@ -139,7 +139,7 @@ class EditedDocuments:
             DocumentConflictError: the document's text is no longer `expected`.
         """
         writer, name = self.find(document)
-        there = expected or (None if self._store.read(self.path(document)) is None else "")  # `text` is "" for no file
+        there = expected or (None if self.store.read(self.path(document)) is None else "")  # `text` is "" for no file
         writer.put(name, text, expected=there, reason=VersionReason.EDIT, point="restore")
 
     def save_edit(self, document: str, text: str, *, opened: str) -> SavedEdit:
@@ -153,7 +153,7 @@ class EditedDocuments:
         """
         from orchestra_mem.core.documents.merge import merge
 
-        with self._store.lock():
+        with self.store.lock():
             current = self.text(document)
             ends = line_end(current)
             opened, text = (each.replace("\r\n", "\n").replace("\n", ends) for each in (opened, text))
@@ -184,7 +184,7 @@ class EditedDocuments:
             NotFoundError: no document has a conflict with this id.
             DocumentConflictError: someone saved the document at this moment.
         """
-        with self._store.lock():
+        with self.store.lock():
             waiting = self.conflicts()
             for document, block in waiting:
                 if block.id == conflict:
@@ -205,71 +205,63 @@ class EditedDocuments:
 
     def faults(self) -> list[DocumentFault]:
         """List the faults of the documents on disk. A faulty document is still served as far as possible."""
-        return [fault for path in map(self.path, self.names()) for fault in self._store.faults(path)]
+        return [fault for path in map(self.path, self.names()) for fault in self.store.faults(path)]
 
     def states(self) -> Mapping[str, FileState | None]:
         """Return the documents' file states by name, to detect changes without reading them."""
         names = [(writer.path, name) for writer in self.writers for name in writer.names()]
-        return {shown_name(name): self._store.state(path(name)) for path, name in names}
+        return {shown_name(name): self.store.state(path(name)) for path, name in names}
 
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CatalogDocuments(EditedDocuments):
     """Synchronises the documents `catalog/<agent>.md` with the items of the catalog.
 
-    Args:
+    Attributes:
         folder: Folder of all documents; its subfolder `catalog/` has the catalog's documents.
         keep_versions: Number of versions written by the machine that are kept per document.
-        permanent_from: Lowest priority that a pinned line gets.
         lock: Reentrant lock of the memory. To prevent deadlocks, always taken before the document lock.
     """
 
-    def __init__(
-        self,
-        catalog: MemoryCatalog,
-        store: CatalogStore,
-        *,
-        ledger: Ledger,
-        documents: DocumentStore,
-        clock: Clock,
-        folder: Path,
-        keep_versions: int,
-        permanent_from: int,
-        lock: AbstractContextManager[None],
-    ) -> None:
-        self._catalog = catalog
-        self._items = store
-        self._ledger = ledger
-        self._clock = clock
-        self._permanent_from = permanent_from
+    catalog: MemoryCatalog
+    items: CatalogStore
+    ledger: Ledger
+    store: DocumentStore
+    folder: Path
+    keep_versions: int
+    lock: AbstractContextManager[None]
+    _written: dict[str, int] = field(default_factory=dict, init=False)
+    _through: int = field(default=0, init=False)
+    _left: set[str] = field(default_factory=set, init=False)
+    _seen: Mapping[str, FileState | None] = field(default_factory=dict, init=False)
+    _named: tuple[int, dict[str, str]] = field(default_factory=lambda: (0, {}), init=False)
+
+    def __post_init__(self) -> None:
+        """Create the writer of the documents."""
         writer = DocumentWriter(
-            ledger=ledger, store=documents, clock=clock, path=lambda name: folder / f"{shown_name(name)}.md",
-            names=self._agents, numbered=self._numbered, by_people=self._by_people, keep_versions=keep_versions,
+            ledger=self.ledger, store=self.store, clock=self.catalog.clock, names=self._agents, numbered=self._numbered,
+            path=lambda name: self.folder / f"{shown_name(name)}.md", by_people=self._by_people,
+            keep_versions=self.keep_versions,
         )  # fmt: skip
         super().__init__(writer)
-        self._written: dict[str, int] = {}
-        self._through = 0
-        self._left: set[str] = set()
-        self._seen: Mapping[str, FileState | None] = {}
-        self._named: tuple[int, dict[str, str]] = (0, {})
-        self._lock = lock
 
     def _agents(self) -> dict[str, str]:
         """Return the agents by the names of their documents. Cached until an item changes."""
-        change = self._items.last_change()
+        change = self.items.last_change()
         if change != self._named[0]:
-            self._named = change, {document_name(agent): agent for agent in self._items.agents()}
+            self._named = change, {document_name(agent): agent for agent in self.items.agents()}
         return self._named[1]
 
     def _numbered(self, name: str, text: str) -> str:
-        items = self._items.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
+        items = self.items.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
         known = {squeeze(item.content): f"M{item.number}" for item in items if item.author is Author.PERSON}
         return with_numbers(name, text, lambda said: known.get(read_line(said).content)) if known else text
 
     def _by_people(self, numbers: Sequence[str]) -> set[str]:
-        items = self._items.by_number([int(number[1:]) for number in numbers if number[0] == "M"])
+        items = self.items.by_number([int(number[1:]) for number in numbers if number[0] == "M"])
         gone = ItemStatus.DELETED
         return {f"M{item.number}" for item in items if item.author is Author.PERSON or item.status is gone}
 
@@ -284,37 +276,38 @@ class CatalogDocuments(EditedDocuments):
         Raises:
             StorageError: a document cannot be read, or the catalog cannot be written.
         """
-        states = self.states()
-        if states == self._seen and not self.writers[0].retry_due:
+        if not self.unseen:
             return
+        states = self.states()
         if self._left:  # a document that could not be written may have been repaired: write it again
             self._through = -1
-        with self._lock:
-            with self.writers[0].reading() as texts, self._items.changing() if texts else nullcontext():
+        with self.lock:
+            with self.writers[0].reading() as texts, self.items.changing() if texts else nullcontext():
                 for name, text in texts.items():
                     agent = self._agents()[name]
                     self._edit(agent, name, text.before, text.said)
-                    if text.digest != self._ledger.written(name).digest:
+                    if text.digest != self.ledger.written(name).digest:
                         self._written.pop(agent, None)  # write it again: the edited text may lack lines of live items
                         self._through = -1
-                    self._ledger.note_read(name, replace(text.as_read, text=self._numbered(name, text.said)))
+                    self.ledger.note_read(name, replace(text.as_read, text=self._numbered(name, text.said)))
             self._seen = states
 
     def _edit(self, whose: str, name: str, before: str, said: str) -> None:
         edits = fact_edits({name: (before, said)}, letter="M")
+        permanent_from = self.catalog.settings.min_priority_for_permanent  # the lowest priority that a pinned line gets
         for number in edits.gone:
-            _try(self._catalog.delete, number)
+            _try(self.catalog.delete, number)
         for number, (_, (_, text, _)) in edits.said.items():
-            item = self._items.by_number([int(number[1:])])
+            item = self.items.by_number([int(number[1:])])
             if item and item[0].status is not ItemStatus.LIVE:  # a deleted line is back, as after an undo
-                _try(self._catalog.restore, number)
-            if item and (changes := changes_of(item[0], text, self._permanent_from)):
-                _try(self._catalog.update, number, changes)
+                _try(self.catalog.restore, number)
+            if item and (changes := changes_of(item[0], text, permanent_from)):
+                _try(self.catalog.update, number, changes)
         for kind, text, _ in edits.added:
             line = read_line(text)
-            priority = max(line.priority or 0, self._permanent_from) if line.pinned else line.priority
+            priority = max(line.priority or 0, permanent_from) if line.pinned else line.priority
             draft = {"content": line.content, "type": kind, "ci_source": whose, "priority": priority}
-            _try(self._catalog.store, draft)
+            _try(self.catalog.store, draft)
 
     def forget(self, items: Sequence[MemoryItem]) -> None:
         """Remove the lines of purged items from the kept versions of their documents.
@@ -326,19 +319,19 @@ class CatalogDocuments(EditedDocuments):
             self.write()
         for agent in {item.ci_source for item in items}:
             marks = tuple(f"(M{item.number})" for item in items if item.ci_source == agent)
-            with self._lock, self._store.lock():
-                for version in self._store.versions(document_name(agent)):
-                    text = self._store.read_version(version)
+            with self.lock, self.store.lock():
+                for version in self.store.versions(document_name(agent)):
+                    text = self.store.read_version(version)
                     kept = "\n".join(row for row in text.split("\n") if not any(mark in row for mark in marks))
                     if kept != text:
-                        self._store.replace(Path(version.path), kept, expected=text, name="purge")
+                        self.store.replace(Path(version.path), kept, expected=text, name="purge")
 
     @property
     def due(self) -> bool:
         """Whether an item has changed since the documents were last written."""
-        return self._items.last_change() != self._through
+        return self.items.last_change() != self._through
 
-    def write(self, reason: VersionReason = VersionReason.REFRESH) -> None:
+    def write(self) -> None:
         """Read people's edits, then rewrite the documents of agents whose items have changed since the last write.
 
         Raises:
@@ -351,14 +344,14 @@ class CatalogDocuments(EditedDocuments):
         def texts() -> dict[str, str]:
             nonlocal through
             self.read_edits()
-            through = self._items.last_change()
-            changes = {agent: self._items.last_change(agent) for agent in self._items.agents()}
+            through = self.items.last_change()
+            changes = {agent: self.items.last_change(agent) for agent in self.items.agents()}
             due.clear()
             due.update((agent, change) for agent, change in changes.items() if change != self._written.get(agent))
             return {document_name(agent): self._text(agent) for agent in due}
 
-        with self._lock, self._store.lock():
-            failed = self.writers[0].write_all(texts, reason)
+        with self.lock, self.store.lock():
+            failed = self.writers[0].write_all(texts, VersionReason.REFRESH)
             self._written.update((agent, due[agent]) for agent in due if document_name(agent) not in failed)
             self._left = {name for name, error in failed.items() if isinstance(error, DocumentError)}
             self._through = through if self._left == failed.keys() else -1
@@ -367,8 +360,8 @@ class CatalogDocuments(EditedDocuments):
 
     def _text(self, agent: str) -> str:
         where = ItemFilter(agents=[agent], limit=MOST_SHOWN, by_priority=True)
-        items = sorted(self._items.items(where), key=lambda item: item.number)
-        return render_catalog(agent, items, self._items.count(where), self._clock())
+        items = sorted(self.items.items(where), key=lambda item: item.number)
+        return render_catalog(agent, items, self.items.count(where), self.catalog.clock())
 
 
 def _try(change: Callable[..., object], *values: object) -> None:

@@ -146,52 +146,47 @@ def _short(block: Block, name: DocumentName, summary: Summary) -> Block:
     return replace(block, text=f"{block.heading.rstrip()}\n\n{told}\n\n{summary.text.rstrip()}\n\n")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(project, config=config).episodic_memory"):
     """The third tier, episodic memory. Manages the documents in `only`.
 
     Safe to share between threads and processes: a write takes a lock and fails if the file has changed meanwhile.
     """
 
-    def __init__(
-        self,
-        *,
-        ledger: Ledger,
-        store: DocumentStore,
-        counter: TokenCounter,
-        clock: Clock,
-        folder: Path,
-        keep_versions: int,
-        work: WorkPlan,
-        only: Sequence[DocumentName] = tuple(DocumentName),
-        size_tokens: int = 0,
-        short_share: float = 0.25,
-    ) -> None:
-        self._ledger = ledger
-        self._counter = counter
-        self._clock = clock
-        self.folder = folder
-        self._work = work
-        self._only = only
+    ledger: Ledger
+    store: DocumentStore
+    counter: TokenCounter
+    clock: Clock
+    folder: Path
+    keep_versions: int
+    work: WorkPlan
+    only: Sequence[DocumentName] = tuple(DocumentName)
+    size_tokens: int = 0
+    short_share: float = 0.25
+
+    def __post_init__(self) -> None:
+        """Create the writer of the documents, and their short forms."""
         writer = DocumentWriter(
-            ledger=ledger, store=store, clock=clock, path=lambda name: folder / f"{name}.md", names=lambda: only,
-            numbered=self._numbered, by_people=self._by_people, keep_versions=keep_versions,
+            ledger=self.ledger, store=self.store, clock=self.clock, names=lambda: self.only, numbered=self._numbered,
+            path=lambda name: self.folder / f"{name}.md", by_people=self._by_people, keep_versions=self.keep_versions,
         )  # fmt: skip
         super().__init__(writer)
         self.short_forms = ShortForms(
-            ledger=ledger, counter=counter, clock=clock, blocks=self._whole, size_tokens=size_tokens, share=short_share
-        )
+            ledger=self.ledger, counter=self.counter, clock=self.clock, blocks=self._whole,
+            size_tokens=self.size_tokens, share=self.short_share,
+        )  # fmt: skip
 
     def _numbered(self, name: str, text: str) -> str:
         """Add the numbers of facts and work items to the lines that people wrote; keep all other bytes."""
         if name == DocumentName.WORK_PLAN:
-            text = self._work.numbered(text)
-        known = {squeeze(fact.text): f"K{fact.id}" for fact in self._ledger.by_hand()}
+            text = self.work.numbered(text)
+        known = {squeeze(fact.text): f"K{fact.id}" for fact in self.ledger.by_hand()}
         return with_numbers(name, text, known.get) if known else text
 
     def _by_people(self, numbers: Sequence[str]) -> set[str]:
         """Return those of the numbers whose facts people wrote or removed."""
         removed = MustKeepStatus.REMOVED
-        facts = self._ledger.must_keeps_by_id([int(number[1:]) for number in numbers if number[0] == "K"])
+        facts = self.ledger.must_keeps_by_id([int(number[1:]) for number in numbers if number[0] == "K"])
         return {
             f"K{each.id}"
             for each in facts
@@ -205,18 +200,18 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             StorageError: a document cannot be read, or the ledger cannot be written.
         """
         with self.writers[0].reading() as texts:
-            new, edited = fact_changes(texts, self._ledger, self._clock()) if texts else ([], [])
+            new, edited = fact_changes(texts, self.ledger, self.clock()) if texts else ([], [])
             if new or edited:
-                self._ledger.edit_must_keeps(new, edited)
+                self.ledger.edit_must_keeps(new, edited)
                 logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
             for name, text in texts.items():
                 text = replace(text, said=self._numbered(name, text.said))
                 if name == DocumentName.WORK_PLAN:
-                    self._work.read_edits(text)
+                    self.work.read_edits(text)
                 else:
-                    self._ledger.note_read(name, text.as_read)
+                    self.ledger.note_read(name, text.as_read)
         with suppress(StorageError, NotFoundError):  # reported as the document's fault, or there is no work plan
-            self._work.look(self.text(DocumentName.WORK_PLAN))
+            self.work.look(self.text(DocumentName.WORK_PLAN))
         return len(new) + len(edited)
 
     def update(self, known: Callable[[], ProjectView], reason: VersionReason) -> dict[str, StorageError]:
@@ -232,7 +227,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
         def texts() -> dict[str, str]:
             view = known()
-            return {name: render_document(name, view) for name in self._only}
+            return {name: render_document(name, view) for name in self.only}
 
         return self.writers[0].write_all(texts, reason)
 
@@ -242,7 +237,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         Raises:
             StorageError: a document could not be written.
         """
-        missing = [name for name in self._only if self._store.state(self.path(name)) is None]
+        missing = [name for name in self.only if self.store.state(self.path(name)) is None]
         texts: dict[str, str] = {name: render_document(name, view) for name in missing}
         # An editor may move its file away for a moment. A file that comes back must be read before it is written.
         for error in self.writers[0].write_all(lambda: texts, VersionReason.REFRESH).values():
@@ -251,13 +246,13 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """Return a document's blocks as contexts show them, without front matter. Empty if it cannot be read."""
-        return self._work.corrected(self.short_forms.shown(name, self._whole(name)))
+        return self.work.corrected(self.short_forms.shown(name, self._whole(name)))
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
-        if name not in self._only:
+        if name not in self.only:
             return ()
         try:
-            text = self._store.read_shown(self.path(name)) or ""
+            text = self.store.read_shown(self.path(name)) or ""
         except StorageError as error:  # `faults` reports it
             logger.debug("%s", error)
             return ()
@@ -273,12 +268,12 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
     def _fitting(self, name: DocumentName, max_tokens: int) -> str:
         texts = accumulate(block.text for block in self.blocks(name))
-        return max(takewhile(lambda text: self._counter.count(text) <= max_tokens, texts), key=len, default="")
+        return max(takewhile(lambda text: self.counter.count(text) <= max_tokens, texts), key=len, default="")
 
     def get_recent_decisions(self, max_tokens: int) -> list[str]:
         """Return the newest entries of `decision_log.md` that fit together, oldest first."""
         chosen = [block.text.strip() for block in self.blocks(DocumentName.DECISION_LOG) if block.level == 3]
-        while chosen and self._counter.count("\n".join(chosen)) > max_tokens:
+        while chosen and self.counter.count("\n".join(chosen)) > max_tokens:
             del chosen[0]
         return chosen
 
@@ -287,7 +282,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         wanted = query.casefold()
         found = [
             f"[{name.value}.md] {line}"
-            for name in self._only
+            for name in self.only
             for block in self._whole(name)
             for line in block.text.splitlines()
             if wanted in line.casefold()
@@ -296,6 +291,6 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
     def get_stats(self) -> dict[str, Json]:
         """Return the tokens of each document and the total number of kept versions."""
-        sizes = {name: sum(self._counter.count(block.text) for block in self._whole(name)) for name in self._only}
-        versions = sum(len(self._store.versions(name.value)) for name in self._only)
+        sizes = {name: sum(self.counter.count(block.text) for block in self._whole(name)) for name in self.only}
+        versions = sum(len(self.store.versions(name.value)) for name in self.only)
         return {**{f"{name.value}_tokens": size for name, size in sizes.items()}, "version_count": versions}

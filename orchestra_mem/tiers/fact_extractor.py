@@ -8,7 +8,7 @@ a person's decision, rule or role as perhaps superseded. Applying an edit twice 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
@@ -45,18 +45,19 @@ _CHANGEABLE = tuple(
 )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class FactExtractor:
     """Extracts facts from operations, each once and in order, and stores them in the ledger.
 
-    Args:
+    Attributes:
         log, ledger: The memory's event log and ledger.
         lasting: Keep superseded facts active, marked with the later fact. For the shared log: only people remove facts.
     """
 
-    def __init__(self, log: EventLog, ledger: Ledger, *, lasting: bool = False) -> None:
-        self._log = log
-        self._ledger = ledger
-        self._lasting = lasting
+    log: EventLog
+    ledger: Ledger
+    _: KW_ONLY
+    lasting: bool = False
 
     def extract(self, session: Session, through: int) -> None:
         """Extract facts from a session's operations that were not processed before, up to the id `through`.
@@ -64,18 +65,18 @@ class FactExtractor:
         Stops if another process, having taken over a lock considered lost, extracts from the session meanwhile.
         """
         reached = session.judged_through
-        waiting = self._log.operations(OperationFilter(session=session.id, after=reached, through=through))
+        waiting = self.log.operations(OperationFilter(session=session.id, after=reached, through=through))
         for first in range(0, len(waiting), _BATCH):
             operations = waiting[first : first + _BATCH]
             found = facts_of(operations)
-            with self._ledger.adding_must_keeps():
-                if self._log.session(session.id).judged_through != reached:
+            with self.ledger.adding_must_keeps():
+                if self.log.session(session.id).judged_through != reached:
                     return
                 known, settled = self._settled(found)
                 settled = self._without_replaced(operations, known, settled)
                 changed = [(known[fact.id], fact) for fact in settled if fact.id in known and fact != known[fact.id]]
                 fresh = [fact for fact in settled if fact.id not in known]
-                self._ledger.add_must_keeps(session.id, operations[-1].id, fresh, changed)
+                self.ledger.add_must_keeps(session.id, operations[-1].id, fresh, changed)
             reached = operations[-1].id
 
     def add_quoted(self, operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> int:
@@ -85,13 +86,13 @@ class FactExtractor:
         found = _as_shown(operation, find_quoted(_own(operation), quotes))
         if not found:
             return 0
-        with self._ledger.adding_must_keeps():
-            here = self._ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)
+        with self.ledger.adding_must_keeps():
+            here = self.ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)
             said = [text for fact in here for text in (fact.text, fact.found) if text]
             found = [fact for fact in found if not any(fact.text in text or text in fact.text for text in said)]
             known, settled = self._settled(found)
             changed = [(known[fact.id], fact) for fact in settled if fact.id in known and fact != known[fact.id]]
-            self._ledger.edit_must_keeps([fact for fact in settled if fact.id not in known], changed)
+            self.ledger.edit_must_keeps([fact for fact in settled if fact.id not in known], changed)
         return len(found)
 
     def _settled(self, found: Sequence[MustKeep]) -> tuple[dict[int, MustKeep], list[MustKeep]]:
@@ -99,15 +100,15 @@ class FactExtractor:
         # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.facts.superseding import settle
 
-        number = self._ledger.next_must_keep_id()
+        number = self.ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
-        known = self._ledger.must_keeps(kinds=_CHANGEABLE, status=_STANDING, limit=_REACH) if new else []
+        known = self.ledger.must_keeps(kinds=_CHANGEABLE, status=_STANDING, limit=_REACH) if new else []
         # A fact that is found late may be superseded by a known fact of a later operation.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
         new = list(settle([*new, *later]))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known)))
-        if self._lasting:
+        if self.lasting:
             settled = [replace(fact, status=_STANDING) if fact.superseded_by else fact for fact in settled]
         return {fact.id: fact for fact in known}, settled
 
@@ -117,7 +118,7 @@ class FactExtractor:
         """Supersede the facts of operations that a newer version (of a note or rule file) replaces, except people's."""
         replaced = {number for each in operations if (number := self._replaced_by(each))}
         for number in replaced:
-            old = self._ledger.must_keeps(first_operation=number, last_operation=number, status=_STANDING)
+            old = self.ledger.must_keeps(first_operation=number, last_operation=number, status=_STANDING)
             settled = [*settled, *(fact for fact in old if fact.id not in known)]
             known |= {fact.id: fact for fact in old}
         return [
@@ -135,7 +136,7 @@ class FactExtractor:
         number = str(named).removeprefix("op ")[:18]
         if not number.isdecimal():
             return 0
-        for old in self._log.operations(OperationFilter(after=int(number) - 1, through=int(number))):
+        for old in self.log.operations(OperationFilter(after=int(number) - 1, through=int(number))):
             was, now = (str(each.idempotency_key).rpartition(":")[0] for each in (old, operation))
             return old.id if was == now != "" and old.id < operation.id and old.agent == operation.agent else 0
         return 0

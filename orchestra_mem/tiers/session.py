@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import accumulate, product
 from pathlib import Path
@@ -53,35 +54,26 @@ _REMEMBERED = 512
 _TORN_CHARS = len("### [2")
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config).session_memory"):
     """The second tier, session memory. Safe to share between threads and processes: writes lock the documents."""
 
-    def __init__(
-        self,
-        *,
-        log: EventLog,
-        ledger: Ledger,
-        store: DocumentStore,
-        counter: TokenCounter,
-        clock: Clock,
-        place: SessionPaths,
-    ) -> None:
-        self._log = log
-        self._ledger = ledger
-        self._store = store
-        self._counter = counter
-        self._clock = clock
-        self.place = place
-        self._seen: tuple[str, FileState | None] | None = None
-        self._foreign_writes = 0
-        self._entries: OrderedDict[int, Entry] = OrderedDict()
-        self._appended_through = 0
-        self._tokens: tuple[FileState | None, int] | None = None
+    log: EventLog
+    ledger: Ledger
+    store: DocumentStore
+    counter: TokenCounter
+    clock: Clock
+    place: SessionPaths
+    _seen: tuple[str, FileState | None] | None = field(default=None, init=False)
+    _foreign_writes: int = field(default=0, init=False)
+    _entries: OrderedDict[int, Entry] = field(default_factory=OrderedDict, init=False)
+    _appended_through: int = field(default=0, init=False)
+    _tokens: tuple[FileState | None, int] | None = field(default=None, init=False)
 
     @property
     def session(self) -> Session | None:
         """The running session. None before its first operation."""
-        return self._log.live_session()
+        return self.log.live_session()
 
     @property
     def path(self) -> Path | None:
@@ -112,7 +104,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         if missing:
             wanted = OperationFilter(session=session.id, after=missing[0] - 1, through=missing[-1])
             started = session.started.date()
-            for operation in self._log.operations(wanted):
+            for operation in self.log.operations(wanted):
                 if operation.id not in found:
                     found[operation.id] = self.entry(operation, started)
         return [found[number] for number in numbers]
@@ -125,8 +117,8 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         Returns:
             Id of the last operation that is now in the document.
         """
-        with self._store.lock():
-            session = self._log.session(session.id)
+        with self.store.lock():
+            session = self.log.session(session.id)
             if session.status is not SessionStatus.ACTIVE or entries[-1].operation.id <= session.spilled_through:
                 return session.spilled_through  # another process has flushed the session, or spilled these entries
             for attempt in range(WRITE_TRIES):
@@ -141,12 +133,12 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
                     if attempt + 1 == WRITE_TRIES:
                         raise
             if self._appended_through > session.spilled_through:
-                self._log.set_spilled(session.id, self._appended_through)
+                self.log.set_spilled(session.id, self._appended_through)
             return max(self._appended_through, session.spilled_through)
 
     def is_unchanged(self, session: Session | None) -> bool:
         """Check whether the document is unchanged since this process last read or wrote it."""
-        return session is not None and self._seen == (session.id, self._store.state(self.place.document(session)))
+        return session is not None and self._seen == (session.id, self.store.state(self.place.document(session)))
 
     def _append(self, session: Session, new: Sequence[Entry]) -> None:
         if not new:
@@ -154,82 +146,82 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         path = self.place.document(session)
         if self._tokens is not None and self._seen != (session.id, self._tokens[0]):
             self._tokens = None  # the document has changed since its tokens were counted
-        self._store.append(path, "".join(entry.text for entry in new), name="spill")
+        self.store.append(path, "".join(entry.text for entry in new), name="spill")
         self._appended_through = new[-1].operation.id
-        self._seen = (session.id, state := self._store.state(path))
+        self._seen = (session.id, state := self.store.state(path))
         if self._tokens is not None:
             self._tokens = (state, self._tokens[1] + sum(entry.operation.entry_tokens for entry in new))
 
     def resume(self, session: Session) -> None:
         """Reconcile the document of an unfinished session with the event log."""
-        with self._store.lock():
-            session = self._log.session(session.id)
+        with self.store.lock():
+            session = self.log.session(session.id)
             if session.status is SessionStatus.ARCHIVED:
                 return
             self._seen = None
             self._look(session, after_kill=True)
             if self._appended_through > session.spilled_through:
-                self._log.set_spilled(session.id, self._appended_through)
+                self.log.set_spilled(session.id, self._appended_through)
 
     def _look(self, session: Session, *, after_kill: bool = False) -> None:
         """Create or repair the document if needed, and find the last operation in it. The lock must be held."""
         path = self.place.document(session)
-        state = self._store.state(path)
+        state = self.store.state(path)
         if state is not None and self._seen == (session.id, state):
             return
         if self._seen is not None:
             self._foreign_writes += 1
-        text = self._store.read_to_change(path)
+        text = self.store.read_to_change(path)
         if text is None and session.spilled_through:
             logger.warning("%s is gone: it is made again from what was recorded", path)
-        waiting = self._log.operations(OperationFilter(session=session.id, after=session.spilled_through))
+        waiting = self.log.operations(OperationFilter(session=session.id, after=session.spilled_through))
         unspilled = [self.entry(operation, session.started.date()) for operation in waiting if not operation.is_stored]
         known = self._with_unknown_marked(session, text) if after_kill and text is not None else text
         # After a kill, even one character of an entry counts as torn. At other times, a person may have typed it.
         least = 1 if after_kill else _TORN_CHARS
         mended = self.machine_text(session) if known is None else self._mended(session, known, unspilled, least)
         if mended != text:
-            self._store.replace(path, mended, expected=text, name="resume")
+            self.store.replace(path, mended, expected=text, name="resume")
         self._appended_through = last_appended_operation(mended, session.spilled_through, unspilled)
-        self._seen = (session.id, self._store.state(path))
+        self._seen = (session.id, self.store.state(path))
 
     def _with_unknown_marked(self, session: Session, text: str) -> str:
         """Mark entries and summaries that the database lacks, so that they count as plain text; notify people once."""
-        told = mark_unknown_blocks(text, self._log.last_operation(), self._ledger.next_summary_id() - 1)
+        told = mark_unknown_blocks(text, self.log.last_operation(), self.ledger.next_summary_id() - 1)
         if told != text:
             problem = (
                 f"{self.place.document(session)} is newer than the database: what that does not know says so in its "
                 "heading, and stays there as text. If an older obra.db was put back, or the machine lost power, what "
                 "was recorded in between is in the documents alone"
             )
-            if self._ledger.add_notice(HISTORY, problem, self._clock()):
+            if self.ledger.add_notice(HISTORY, problem, self.clock()):
                 logger.warning("%s", problem)
         return told
 
     def machine_text(self, session: Session) -> str:
         """Build the session's document from the event log and the ledger alone."""
-        standing = self._ledger.summaries(session.id, standing=True)
+        standing = self.ledger.summaries(session.id, standing=True)
         spans = [(summary.first_operation, summary.last_operation) for summary in standing]
         text = new_document(session, self.place.project)
         if standing:
             log = f"## {LOG}\n\n"
             text = f"{text.removesuffix(log)}## {EARLIER}\n\n{''.join(map(summary_block, standing))}{log}"
         started = session.started.date()
-        for number, _, _ in self._log.outline(session.id, 0):
+        for number, _, _ in self.log.outline(session.id, 0):
             if number > session.spilled_through:
                 break
             if not any(first <= number <= last for first, last in spans):
-                text += self.entry(self._log.operation(number), started).text
+                text += self.entry(self.log.operation(number), started).text
         return self.with_present_states(text)
 
     def with_present_states(self, text: str) -> str:
         """Update each fact in the document's summaries to its present state, and delete facts that people removed."""
         document = SessionDocument.parse(text)
         numbers = [number for block in document.summaries().values() for number in kept_numbers(block.text)]
-        facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(numbers)} if numbers else {}
+        facts = {fact.id: fact for fact in self.ledger.must_keeps_by_id(numbers)} if numbers else {}
         # Naming all kinds lets the query use the index on (kind, status) instead of scanning all facts.
         gone = MustKeepStatus.REMOVED
-        removed = self._ledger.must_keeps(kinds=[*MustKeepKind], status=gone) if document.summaries() else []
+        removed = self.ledger.must_keeps(kinds=[*MustKeepKind], status=gone) if document.summaries() else []
 
         def now(block: str) -> str:
             block = with_states(block, facts)
@@ -257,40 +249,35 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             return f"{text.rstrip()}\n\n## {LOG} (continued)\n\n"
         return text if text.endswith("\n") else f"{text}\n\n"
 
-    def rewrite(self, session: Session, change: Callable[[str], str], *, name: str) -> bool:
-        """Replace the document's text with `change(text)`; retry if someone else saves at the same moment.
-
-        Returns:
-            Whether the document was changed.
-        """
+    def rewrite(self, session: Session, change: Callable[[str], str], *, name: str) -> None:
+        """Replace the document's text with `change(text)`; retry if someone else saves at the same moment."""
         path = self.place.document(session)
-        with self._store.lock():
-            session = self._log.session(session.id)
+        with self.store.lock():
+            session = self.log.session(session.id)
             if session.status is SessionStatus.ARCHIVED:
                 # Another process has flushed the session: its document is in the archive and must not be recreated.
-                return False
+                return
             for attempt in range(WRITE_TRIES):
                 self._look(session)
-                text = self._store.read_to_change(path)
+                text = self.store.read_to_change(path)
                 if text is None:
                     continue
                 new = change(text)
                 if new == text:
-                    return False
+                    return
                 try:
-                    self._store.replace(path, new, expected=text, name=name)
+                    self.store.replace(path, new, expected=text, name=name)
                 except DocumentConflictError:
                     if attempt + 1 == WRITE_TRIES:
                         raise
                     continue
-                self._seen = (session.id, self._store.state(path))
+                self._seen = (session.id, self.store.state(path))
                 self._tokens = None
-                return True
-        return False
+                return
 
     def change_token(self, session: Session) -> tuple[int, FileState | None]:
         """Return a value that stays equal until someone other than this process writes the document."""
-        state = self._store.state(self.place.document(session))
+        state = self.store.state(self.place.document(session))
         return self._foreign_writes, None if self._seen == (session.id, state) else state
 
     def text(self, session: Session) -> str:
@@ -299,29 +286,29 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         Raises:
             DocumentError: the path is not a regular file, the file is too large, or a link leads outside.
         """
-        return self._store.read(self.place.present(session)) or ""
+        return self.store.read(self.place.present(session)) or ""
 
     def readable_text(self, session: Session | None) -> str:
         """Return the document's text for display. Empty if there is no document or it cannot be read."""
         try:
-            return (self._store.read_shown(self.place.present(session)) or "") if session else ""
+            return (self.store.read_shown(self.place.present(session)) or "") if session else ""
         except StorageError as error:  # `faults` reports it
             logger.debug("%s", error)
             return ""
 
     def faults(self) -> list[DocumentFault]:
         """List the faults of the live document on disk. A faulty document is still served as far as possible."""
-        return self._store.faults(self.path) if self.path else []
+        return self.store.faults(self.path) if self.path else []
 
     def token_count(self) -> int:
         """Count the tokens of the live document. 0 if there is none."""
         if (session := self.session) is None:
             return 0
-        state = self._store.state(self.place.document(session))
+        state = self.store.state(self.place.document(session))
         if self._tokens is None or self._tokens[0] != state:
             parts = SessionDocument.parse(self.readable_text(session)).parts
             # The blocks are counted as contexts show them, so that the counter's cache serves both.
-            self._tokens = (state, sum(self._counter.count(as_form(part.block.text)) for part in parts))
+            self._tokens = (state, sum(self.counter.count(as_form(part.block.text)) for part in parts))
         return self._tokens[1]
 
     def finish(self, session: Session, closing: str) -> Path:
@@ -330,35 +317,35 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         Can be repeated after a crash at any step.
         """
         path = self.place.document(session)
-        with self._store.lock():
-            target, taken = self.place.in_archive(session, self._store)
+        with self.store.lock():
+            target, taken = self.place.in_archive(session, self.store)
             if not taken:
                 self.rewrite(session, lambda text: finished(text, closing), name="flush")
-                self._store.move(path, target, name="archive")
-            note_closing(self._log, self._ledger, self._counter, session, closing, self._clock())
+                self.store.move(path, target, name="archive")
+            note_closing(self.log, self.ledger, self.counter, session, closing, self.clock())
             archive = target.relative_to(self.place.folder).as_posix()
-            self._log.end_session(session.id, ended=self._clock(), archive=archive)
+            self.log.end_session(session.id, ended=self.clock(), archive=archive)
         self._seen = self._tokens = None
         return target
 
     def get_summary(self, max_tokens: int) -> str:
         """Return the live document if it fits, else its newest summaries and entries that fit. Empty if none fits."""
         text = self.readable_text(self.session)
-        if self._counter.count(text) <= max_tokens:
+        if self.counter.count(text) <= max_tokens:
             return text
         parts = [part for part in SessionDocument.parse(text).parts if part.summary or part.operation]
         texts = [as_form(part.block.text) for part in parts]
-        sizes = accumulate(self._counter.count(text) for text in reversed(texts))
+        sizes = accumulate(self.counter.count(text) for text in reversed(texts))
         chosen = texts[len(texts) - sum(size <= max_tokens for size in sizes) :]
         # With a counter that is not additive, the joined text may have more tokens than the sum of its parts.
-        while chosen and self._counter.count("".join(chosen)) > max_tokens:
+        while chosen and self.counter.count("".join(chosen)) > max_tokens:
             del chosen[0]
         return "".join(chosen)
 
     def generate_summary(self) -> dict[str, Json]:
         """Summarise the running session by extraction; see `summarise_session`. Empty if no session is running."""
         self.memory.facts(limit=0)  # extracts the facts of the newest operations
-        return summarise_session(self._log, self._ledger, session) if (session := self.session) else {}
+        return summarise_session(self.log, self.ledger, session) if (session := self.session) else {}
 
     def search(self, query: str, max_results: int = 5) -> list[str]:
         """Return the lines of the live document that contain the query, ignoring case, newest first."""
@@ -369,15 +356,12 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
     def get_current_state(self) -> dict[str, Json]:
         """Return the running session's id, number of operations, document tokens, start, and age in seconds."""
         session = self.session
-        if session is None:
-            nothing: dict[str, Json] = {"session_id": None, "operation_count": 0, "tokens_used": 0, "started_at": None}
-            return {**nothing, "duration_seconds": 0.0}
         return {
-            "session_id": session.id,
-            "operation_count": self._log.count(OperationFilter(session=session.id)),
+            "session_id": session.id if session else None,
+            "operation_count": self.log.count(OperationFilter(session=session.id)) if session else 0,
             "tokens_used": self.token_count(),
-            "started_at": session.started.isoformat(),
-            "duration_seconds": max(0.0, (self._clock() - session.started).total_seconds()),
+            "started_at": session.started.isoformat() if session else None,
+            "duration_seconds": max(0.0, (self.clock() - session.started).total_seconds()) if session else 0.0,
         }
 
     def get_stats(self) -> dict[str, Json]:

@@ -12,7 +12,6 @@ from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.documents.session_document import finished
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.errors import DocumentError
-from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger
 from orchestra_mem.tiers.catalog_reading import AuditTrail
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Session, SessionStatus
@@ -28,16 +27,12 @@ class SessionArchives:
     An archive with a line that the machine did not write is kept, since that line is stored nowhere else.
 
     Attributes:
-        session: Rebuilds the machine's text of a session.
+        session: The session tier.
         changing: Opens a database transaction as a context manager.
     """
 
-    log: EventLog
-    ledger: Ledger
-    store: DocumentStore
     session: SessionMemoryManager
     audit: AuditTrail
-    clock: Clock
     changing: Callable[[], AbstractContextManager[object]]
     keep_days: float
     keep_bytes: float
@@ -52,7 +47,7 @@ class SessionArchives:
         kept: list[str] = []
         for session, path in self._due():
             try:
-                with self.store.lock():
+                with self.session.store.lock():
                     removed = self._remove(session, path)
             except DocumentError:  # unreadable, or being saved at this moment
                 removed = False
@@ -60,25 +55,25 @@ class SessionArchives:
         return gone, kept
 
     def _remove(self, session: Session, path: Path) -> bool:
-        if not self.log.session(session.id).archive:  # another process has removed it meanwhile
+        if not self.session.log.session(session.id).archive:  # another process has removed it meanwhile
             return True
-        text = self.store.read(path)
+        text = self.session.store.read(path)
         if text is not None and self._by_hand(session, text):
             return False
         with self.changing():
-            self.log.forget_archive(session.id)
+            self.session.log.forget_archive(session.id)
             detail = path.name if text is not None else f"{path.name}, which was gone already"
             self.audit.changed(OWNER, "remove_archive", (session.id,), detail)
             if text is not None:
-                self.store.remove(path, expected=text, name="archive")
+                self.session.store.remove(path, expected=text, name="archive")
         return True
 
     def _due(self) -> Iterator[tuple[Session, Path]]:
         """Yield the sessions whose archives exceed a limit, with their paths, oldest first."""
         if not self.keep_days and not self.keep_bytes:
             return
-        ended = [each for each in self.log.sessions() if each.status is SessionStatus.ARCHIVED and each.archive]
-        before = self.clock() - timedelta(days=self.keep_days)
+        ended = [each for each in self.session.log.sessions() if each.status is SessionStatus.ARCHIVED and each.archive]
+        before = self.session.clock() - timedelta(days=self.keep_days)
         sizes = {each.id: self._size(each) for each in ended}
         left = sum(sizes.values())
         for session in ended:
@@ -88,15 +83,15 @@ class SessionArchives:
                 left -= sizes[session.id] - self._size(session)  # nothing if the archive was kept
 
     def _size(self, session: Session) -> int:
-        state = self.store.state(self.session.place.archive(session))
+        state = self.session.store.state(self.session.place.archive(session))
         return state.size_bytes if state else 0
 
     def _by_hand(self, session: Session, text: str) -> bool:
         """Check whether a document has a line that the machine did not write. States of facts are ignored."""
-        closing = self.log.closing(session.id)
+        closing = self.session.log.closing(session.id)
         live = self.session.machine_text(replace(session, status=SessionStatus.ACTIVE))
         own = finished(live, closing)
-        summaries = [*self.ledger.summaries(session.id), *self.ledger.level_zero_summaries(session.id)]
+        summaries = [*self.session.ledger.summaries(session.id), *self.session.ledger.level_zero_summaries(session.id)]
         known = {line for each in (own, *(summary.text for summary in summaries)) for line in _lines(each)}
         return any(line not in known and not line.startswith(_NAMED) for line in _lines(text))
 

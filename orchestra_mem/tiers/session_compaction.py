@@ -19,7 +19,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument, apply
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
 from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.core.text import visible
-from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.ports import Ledger
 from orchestra_mem.tiers.draft_placing import DraftPlacer, body, says
 from orchestra_mem.tiers.fact_extractor import HEAVIEST, FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -71,11 +71,6 @@ class SessionCompactor:
 
     memory: SessionMemoryManager
     _: KW_ONLY
-    log: EventLog
-    ledger: Ledger
-    store: DocumentStore
-    counter: TokenCounter
-    clock: Clock
     limits: Limits
     window: timedelta
     drafts: DraftPlacer
@@ -83,29 +78,23 @@ class SessionCompactor:
     _left_tokens: int = field(default=0, init=False)
     _drafts: dict[tuple[Material, int], Draft] = field(default_factory=dict, init=False)
 
-    def over_threshold(self) -> bool:
-        """Check whether the live document exceeds its threshold.
+    def excess(self) -> float:
+        """Return by how much the live document exceeds its limit, as a share of its threshold; negative if it does not.
 
-        If the last compaction could not reach the threshold, because people pinned or wrote so much, the limit is the
-        size that was left plus one segment.
+        The limit is the threshold. If the last compaction could not reach that, because people pinned or wrote so much,
+        it is the size that was left plus one segment.
         """
-        return self.memory.token_count() > self._limit
-
-    def over_ceiling(self) -> bool:
-        """Check whether the live document exceeds its threshold so far that compaction must not wait."""
-        return self.memory.token_count() > self._limit + self.limits.threshold // 4
-
-    @property
-    def _limit(self) -> int:
-        limit = self.limits.threshold
-        return self._left_tokens + self.limits.segment if self._left_tokens > limit else limit
+        limit = threshold = self.limits.threshold
+        if self._left_tokens > threshold:
+            limit = self._left_tokens + self.limits.segment
+        return (self.memory.token_count() - limit) / threshold
 
     def compact(self, session: Session) -> Compacted:
         """Compact the entries and summaries that are due, and update the states of facts in the document.
 
         The facts of these entries must have been extracted before.
         """
-        with self.store.lock():
+        with self.memory.store.lock():
             self.drafts.place()
             before = self.memory.token_count()
             text = self.memory.text(session)
@@ -117,7 +106,7 @@ class SessionCompactor:
                 # The entries that the summaries replace contain a person's words: keep them as a version first.
                 self._keep_version(session, text)
             if new:
-                self.ledger.add_summaries(new)
+                self.memory.ledger.add_summaries(new)
             self.settle(session, known=text)
             after = self.memory.token_count()
         self._left_tokens = after
@@ -151,7 +140,7 @@ class SessionCompactor:
 
     def _with_summaries(self, session: Session, text: str) -> str:
         """Replace the entries and summaries in a document by the ledger's summaries that cover them."""
-        standing = self.ledger.summaries(session.id, standing=True)
+        standing = self.memory.ledger.summaries(session.id, standing=True)
         numbers = {summary.id for summary in standing}
         shown = SessionDocument.parse(text).summaries()
         owners = {number: self._owner(number) for number in shown if number not in numbers}
@@ -160,11 +149,11 @@ class SessionCompactor:
 
     def _owner(self, number: int) -> int:
         """Return the topmost summary that a summary was merged into, 0 if it was not merged or is not in the ledger."""
-        if number >= self.ledger.next_summary_id():
+        if number >= self.memory.ledger.next_summary_id():
             return 0
-        summary = self.ledger.summary(number)
+        summary = self.memory.ledger.summary(number)
         while summary.parent:
-            summary = self.ledger.summary(summary.parent)
+            summary = self.memory.ledger.summary(summary.parent)
         return summary.id if summary.id != number else 0
 
     def _new_summaries(
@@ -175,7 +164,7 @@ class SessionCompactor:
         coming: Entries that the next refresh will spill, for drafting ahead; the newest segment is then left out.
         """
         document = SessionDocument.parse(text)
-        known = self.ledger.summaries(session.id, standing=True)
+        known = self.memory.ledger.summaries(session.id, standing=True)
         standing, rewritten = _as_shown(known, document.summaries())
         entries = document.entries()
         sources, edited = self._due(session, entries, coming or ())
@@ -184,11 +173,13 @@ class SessionCompactor:
         segments = list(self._segments(sources, sorted(borders)))
         if coming is not None:
             del segments[-1:]  # the newest may still grow
-        number = self.ledger.next_summary_id()
+        number = self.memory.ledger.next_summary_id()
         for first, segment in segments:
             draft = self._draft(segment)
             if draft.passed:
-                made = summary_of(draft, segment, session=session.id, number=number, first=first, created=self.clock())
+                made = summary_of(
+                    draft, segment, session=session.id, number=number, first=first, created=self.memory.clock()
+                )
                 changed = not edited.isdisjoint(source.operation for source in segment)
                 standing.append(replace(made, edited=changed or made.operation_count != len(segment)))
                 number += 1
@@ -201,8 +192,8 @@ class SessionCompactor:
         standing.sort(key=lambda summary: summary.first_operation)
         while taken := merges(standing, self.limits):
             changed = any(summary.id in rewritten for summary in taken)
-            draft = self._drafted(summary_material(self.ledger, taken), self.limits.summary)
-            made = replace(merged_summary(draft, taken, number=number, created=self.clock()), edited=changed)
+            draft = self._drafted(summary_material(self.memory.ledger, taken), self.limits.summary)
+            made = replace(merged_summary(draft, taken, number=number, created=self.memory.clock()), edited=changed)
             standing = [made, *(summary for summary in standing if summary not in taken)]
             standing.sort(key=lambda summary: summary.first_operation)
             number += 1
@@ -227,7 +218,7 @@ class SessionCompactor:
         blocks = {n: block for n, block in entries.items() if not block.pinned and n <= session.spilled_through}
         if not blocks:
             return [], edited
-        outline = [row for row in self.log.outline(session.id, min(blocks) - 1) if row[0] in blocks]
+        outline = [row for row in self.memory.log.outline(session.id, min(blocks) - 1) if row[0] in blocks]
         new = [(each.operation.id, each.operation.entry_tokens, each.operation.timestamp) for each in coming]
         tokens = self.memory.token_count() + sum(size for _, size, _ in new)
         count = due([*outline, *new], document_tokens=tokens, window=self.window, limits=self.limits)
@@ -250,7 +241,7 @@ class SessionCompactor:
         from orchestra_mem.core.summaries.drafts import Material
 
         first, last = segment[0].operation, segment[-1].operation
-        facts = self.ledger.must_keeps(first_operation=first, last_operation=last)
+        facts = self.memory.ledger.must_keeps(first_operation=first, last_operation=last)
         return self._drafted(Material.of_operations(segment, facts), target)
 
     def _drafted(self, material: Material, target_tokens: int) -> Draft:
@@ -259,12 +250,14 @@ class SessionCompactor:
         if key not in self._drafts:
             from orchestra_mem.core.summaries.drafts import draft_of  # lazy import: few commands compact
 
-            self._drafts[key] = draft_of(material, target_tokens=target_tokens, counter=self.counter)
+            self._drafts[key] = draft_of(material, target_tokens=target_tokens, counter=self.memory.counter)
         return self._drafts[key]
 
     def _keep_version(self, session: Session, text: str) -> None:
         name = self.memory.place.document(session).stem
-        self.store.keep_version(name, text, time=self.clock(), author=Author.PERSON, reason=VersionReason.COMPACTION)
+        self.memory.store.keep_version(
+            name, text, time=self.memory.clock(), author=Author.PERSON, reason=VersionReason.COMPACTION
+        )
 
 
 def summary_material(ledger: Ledger, summaries: Sequence[Summary]) -> Material:

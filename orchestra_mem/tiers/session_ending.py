@@ -13,7 +13,7 @@ from orchestra_mem.core.documents.entries import label
 from orchestra_mem.core.documents.episodic import NONE, Mention, WorkView
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.ports import DocumentStore, EventLog, Ledger, TokenCounter
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter, Session, SessionStatus
+from orchestra_mem.types import Json, MustKeepKind, MustKeepStatus, OperationFilter, Session, SessionStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +55,15 @@ class SessionPaths:
 
 
 _MOST = 50
+# The lists of a summary: title, word for their counts, and kind of their facts.
 _LISTS = {
-    "key_accomplishments": "Accomplishments",
-    "decisions_made": "Recent Decisions",
-    "issues_encountered": "Issues Encountered",
-    "recommended_next_steps": "Next Steps",
+    "key_accomplishments": ("Accomplishments", "completed", MustKeepKind.COMPLETION),
+    "decisions_made": ("Recent Decisions", "decided", MustKeepKind.DECISION),
+    "issues_encountered": ("Issues Encountered", "failed", MustKeepKind.FAILURE),
+    "recommended_next_steps": ("Next Steps", "open", MustKeepKind.OPEN_ITEM),
 }
 # Key for a model's lines that the fact classifier did not confirm as belonging to one of the lists.
 NOTED = "also_noted"
-_NOTED_TITLE = "Also Noted"
 _ISSUES = re.compile(r"^\*\*Issues\*\*: .*$", re.MULTILINE)
 
 
@@ -79,30 +79,21 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
     facts = ledger.must_keeps(first_operation=first, last_operation=newest[-1].id) if newest else []
     counts = log.type_counts(session.id)
     total = sum(count for count, _ in counts.values())
-    finished = (
-        [each for each in work.done if (each.item.finished or session.started) >= session.started] if work else []
-    )
-    done = [*_texts(facts, MustKeepKind.COMPLETION), *_told(finished)]
-    decided = _texts(facts, MustKeepKind.DECISION)
-    failed = _texts(facts, MustKeepKind.FAILURE)
-    still_open = [*_texts(facts, MustKeepKind.OPEN_ITEM), *_told(work.next if work else ())]
+    standing = [fact for fact in facts if fact.status is MustKeepStatus.STANDING]
+    lists = {
+        key: [squeeze(fact.text) for fact in standing if fact.kind is kind] for key, (_, _, kind) in _LISTS.items()
+    }
+    if work:
+        finished = [each for each in work.done if (each.item.finished or session.started) >= session.started]
+        lists["key_accomplishments"] += _told(finished)
+        lists["recommended_next_steps"] += _told(work.next)
     kinds = ", ".join(f"{count:,} {label(kind)}" for kind, (count, _) in sorted(counts.items(), key=lambda i: -i[1][0]))
     changes = f"{total:,} operations ({kinds or 'none'}): " + ", ".join(
-        f"{len(found):,} {name}"
-        for found, name in ((done, "completed"), (decided, "decided"), (failed, "failed"), (still_open, "open"))
+        f"{len(lists[key]):,} {name}" for key, (_, name, _) in _LISTS.items()
     )
-    return {
-        "total_operations": total,
-        "key_accomplishments": list(done[-_MOST:]),
-        "decisions_made": list(decided[-_MOST:]),
-        "issues_encountered": list(failed[-_MOST:]),
-        "project_state_changes": changes,
-        "recommended_next_steps": list(still_open[-_MOST:]),
-    }
-
-
-def _texts(facts: Sequence[MustKeep], kind: MustKeepKind) -> list[str]:
-    return [squeeze(fact.text) for fact in facts if fact.kind is kind and fact.status is MustKeepStatus.STANDING]
+    shown: dict[str, Json] = {key: [*found[-_MOST:]] for key, found in lists.items()}
+    steps = shown.pop("recommended_next_steps")  # the last key of the source design
+    return {"total_operations": total, **shown, "project_state_changes": changes, "recommended_next_steps": steps}
 
 
 def _told(mentions: Sequence[Mention]) -> list[str]:
@@ -118,7 +109,7 @@ def closing_sections(
     tokens = sum(used for _, used in counts.values())
     kinds = ", ".join(f"{count:,} {label(kind)}" for kind, (count, _) in counts.items()) or "none"
     issues = summary["issues_encountered"]
-    lists = [f"**{title}**:\n{_bullets(summary[key])}" for key, title in _LISTS.items()]
+    lists = [f"**{title}**:\n{_bullets(summary[key])}" for key, (title, _, _) in _LISTS.items()]
     if work:
         state = (("Active Work", work.active), ("Blockers", work.blocked))
         lists = [*(f"**{title}**:\n{_bullets([*_told(told)])}" for title, told in state), *lists]
@@ -160,9 +151,10 @@ def note_closing(
 def with_lines(closing: str, new: Mapping[str, Sequence[str]]) -> str:
     """Append lines to the lists of the closing sections. `new` has the keys of `summarise_session` and `NOTED`."""
     for key, lines in new.items():
-        before, heading, after = closing.partition(f"**{_LISTS.get(key, _NOTED_TITLE)}**:\n")
-        if lines and key == NOTED:
-            before, heading, after = closing, f"\n**{_NOTED_TITLE}**:\n", ""
+        if key == NOTED:
+            before, heading, after = closing, "\n**Also Noted**:\n", ""
+        else:
+            before, heading, after = closing.partition(f"**{_LISTS[key][0]}**:\n")
         if not heading or not lines:
             continue
         rest = after.splitlines(keepends=True)

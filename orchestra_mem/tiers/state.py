@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from orchestra_mem.core.work.transitions import NOTE, NetChange, check_transition, net_changes, taken_back, with_status
@@ -38,30 +38,23 @@ _NO_LOCK = nullcontext()
 _FREE = "what it waited for is closed"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StateManager(RejectsDesignArguments, use="open_memory(project, config=config).state"):
     """Keeps the state of work; implements `WorkTracker`. Safe to share between threads.
 
     Each call stores its change and its events in one transaction before it returns. Nothing is ever deleted.
 
-    Args:
+    Attributes:
         store: Keeps items and events.
         clock: Returns the present time.
         lock: Reentrant lock that `together` takes before its transaction; other code must take both in this order.
         redacted: Removes secrets from texts by the machine; a person's texts stay as they are.
     """
 
-    def __init__(
-        self,
-        *,
-        store: WorkStore,
-        clock: Clock,
-        lock: AbstractContextManager[None] = _NO_LOCK,
-        redacted: Callable[[str], str] = str,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._lock = lock
-        self._redacted = redacted
+    store: WorkStore
+    clock: Clock
+    lock: AbstractContextManager[None] = _NO_LOCK
+    redacted: Callable[[str], str] = str
 
     # Changing
 
@@ -86,7 +79,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
                 of the wrong kind.
             NotFoundError: The parent or a dependency does not exist.
         """
-        clean = self._redacted if author is Author.MACHINE else str
+        clean = self.redacted if author is Author.MACHINE else str
         with self._changing(author, operation) as change:
             draft = WorkItem(
                 id=0,
@@ -95,7 +88,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
                 description=kept_text(clean(description)),
                 parent=parent or None,
                 priority=checked_priority(priority),
-                rank=self._store.last_rank(priority) + 1.0,
+                rank=self.store.last_rank(priority) + 1.0,
                 depends_on=tuple(sorted(set(depends_on))),
                 assignee=kept_name(assignee),
                 acceptance=kept_notes([*map(clean, acceptance)]),
@@ -124,7 +117,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         """
         status = WorkStatus(status)
         with self._changing(author, operation, reason) as change:
-            item = self._store.item(item_id)
+            item = self.store.item(item_id)
             if item.status is status:
                 if change.reason:
                     change.tell(item.id, "status", status.value, status.value)
@@ -138,9 +131,9 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
     def _free(self, closed: int, change: StateChange) -> None:
         """Unblock items that depended on a closed item, have no open dependency, and were blocked without a reason."""
         change.reason = _FREE
-        for item in self._store.items(WorkFilter(blocked_by=closed, statuses=(WorkStatus.BLOCKED,))):
-            events = [each for each in self._store.events(item=item.id) if each.field == "status"]
-            if not self._store.blockers(item.id) and not any(each.reason for each in events[-1:]):
+        for item in self.store.items(WorkFilter(blocked_by=closed, statuses=(WorkStatus.BLOCKED,))):
+            events = [each for each in self.store.events(item=item.id) if each.field == "status"]
+            if not self.store.blockers(item.id) and not any(each.reason for each in events[-1:]):
                 change.replace(item, with_status(item, WorkStatus.PENDING, change.now))
 
     def change(
@@ -167,11 +160,11 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
             InvalidChangeError: A value is invalid, or the parent is closed or of the wrong kind.
             NotFoundError: The item, the parent or a dependency does not exist.
         """
-        clean = self._redacted if author is Author.MACHINE else str
+        clean = self.redacted if author is Author.MACHINE else str
         with self._changing(author, operation) as change:
-            item = self._store.item(item_id)
+            item = self.store.item(item_id)
             if rank is None and priority is not None and priority != item.priority:
-                rank = self._store.last_rank(checked_priority(priority)) + 1.0
+                rank = self.store.last_rank(checked_priority(priority)) + 1.0
             after = replace(
                 item,
                 title=item.title if title is None else kept_title(clean(title)),
@@ -192,11 +185,11 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
             InvalidChangeError: The note is empty.
             NotFoundError: There is no such item.
         """
-        kept = kept_text(self._redacted(text) if author is Author.MACHINE else text)
+        kept = kept_text(self.redacted(text) if author is Author.MACHINE else text)
         if not kept:
             raise InvalidChangeError("the note says nothing; give it at least one visible character")
         with self._changing(author, operation) as change:
-            item = self._store.item(item_id)
+            item = self.store.item(item_id)
             change.tell(item.id, NOTE, None, kept)
             return item
 
@@ -212,11 +205,11 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         """
         with self._changing(author, operation, f"undo of operation {operation}") as change:
             by_item: dict[int, list[NetChange]] = {}
-            for each in net_changes(self._store.events(operation=operation)):
+            for each in net_changes(self.store.events(operation=operation)):
                 by_item.setdefault(each.item, []).append(each)
             done = []
             for item_id, changes in by_item.items():
-                before = self._store.item(item_id)
+                before = self.store.item(item_id)
                 after = taken_back(before, changes, change.now)
                 if after != before:
                     done.append(change.replace(before, after))
@@ -235,24 +228,24 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
             A list that is filled with the events when the block ends.
         """
         made: list[WorkEvent] = []
-        with self._lock, self._store.changing("work"):
-            last = self._store.last_event()
+        with self.lock, self.store.changing("work"):
+            last = self.store.last_event()
             yield made
-            made += self._store.events(after=last)
+            made += self.store.events(after=last)
 
     def attribute(self, events: Sequence[int], operation: int) -> None:
         """Record which operation caused the events with the given ids."""
-        self._store.attribute(events, operation)
+        self.store.attribute(events, operation)
 
     def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
         """Return events without an operation that are at least `older_than` old, oldest first."""
-        return self._store.unattributed(self._clock() - older_than)
+        return self.store.unattributed(self.clock() - older_than)
 
     @contextmanager
     def _changing(self, author: Author, operation: int, reason: str = "") -> Iterator[StateChange]:
-        with self._store.changing("work"):
-            reason = self._redacted(reason) if author is Author.MACHINE else reason
-            change = StateChange(self._store, self._clock(), author, operation, kept_text(reason))
+        with self.store.changing("work"):
+            reason = self.redacted(reason) if author is Author.MACHINE else reason
+            change = StateChange(self.store, self.clock(), author, operation, kept_text(reason))
             yield change
             change.check()
 
@@ -264,11 +257,11 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         Raises:
             NotFoundError: There is no such item.
         """
-        return self._store.item(item_id)
+        return self.store.item(item_id)
 
     def items(self, where: WorkFilter | None = None) -> list[WorkItem]:
         """Return the matching items in backlog order: priority, rank, id."""
-        return self._store.items(where or WorkFilter())
+        return self.store.items(where or WorkFilter())
 
     def events(self, item_id: int | None = None, *, after: int = 0, limit: int | None = None) -> list[WorkEvent]:
         """Return events, oldest first, optionally of one item: those with ids above `after`, only the newest `limit`.
@@ -277,12 +270,12 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
             NotFoundError: There is no such item.
         """
         if item_id is not None:
-            self._store.item(item_id)
-        return self._store.events(item=item_id, after=after, limit=limit)
+            self.store.item(item_id)
+        return self.store.events(item=item_id, after=after, limit=limit)
 
     def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]:
         """Count items by kind and status; every kind and status is a key."""
-        return self._store.counts()
+        return self.store.counts()
 
     def progress(self, item_id: int) -> WorkProgress:
         """Return how much of the work below an item is done.
@@ -290,8 +283,8 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         Raises:
             NotFoundError: There is no such item.
         """
-        self._store.item(item_id)
-        return self._store.progress(item_id)
+        self.store.item(item_id)
+        return self.store.progress(item_id)
 
     def blockers(self, item_id: int) -> list[WorkItem]:
         """Return the dependencies of an item that are neither done nor cancelled, in backlog order.
@@ -299,5 +292,5 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         Raises:
             NotFoundError: There is no such item.
         """
-        self._store.item(item_id)
-        return self._store.blockers(item_id)
+        self.store.item(item_id)
+        return self.store.blockers(item_id)

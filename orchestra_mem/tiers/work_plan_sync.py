@@ -235,10 +235,15 @@ class WorkEditor:
         """Apply all edits; retry refused edits as long as others succeed, then report the edits that remain refused."""
         steps = list(self._steps(edits))
         while steps:
-            refused = [(step, error) for step in steps if (error := _refusal(step.run))]
+            refused: list[tuple[_Step, str]] = []
+            for step in steps:
+                try:
+                    step.run()
+                except (InvalidChangeError, NotFoundError) as error:
+                    refused.append((step, str(error)))
             if len(refused) == len(steps):
-                for step, error in refused:
-                    self.tell(step.number, f"{step.about}{error}" if step.about else self._named(step.number, error))
+                for step, problem in refused:
+                    self.tell(step.number, f"{step.about or self._name(step.number, problem)}{problem}")
                 return
             steps = [step for step, _ in refused]
 
@@ -249,7 +254,9 @@ class WorkEditor:
         for edit in edits.changed:
             yield _Step(edit.number, partial(self._change, edit))
             yield _Step(edit.number, partial(self._wait, edit))
-            yield _Step(edit.number, partial(_keep_kind, edit))
+            if edit.kind:
+                reason = f"it stays {a(str(edit.was.kind))}; for {a(edit.kind)} write a new line"
+                yield _Step(edit.number, partial(_refuse, reason))
         yield from (step for step in statuses if step.number in opened)
         for line in edits.added:
             yield _Step(0, partial(self._create, line), f"the new line {line.title!r} of work_plan.md: ")
@@ -258,16 +265,17 @@ class WorkEditor:
         for line in edits.added:
             yield _Step(0, partial(self._set_new_status, line), f"the new line {line.title!r} of work_plan.md: ")
         yield from (_Step(line.number, partial(self._take_out, line)) for line in edits.removed)
-        yield from (_Step(number, _not_read) for number in edits.unread)
+        yield from (_Step(number, partial(_refuse, _NOT_READ)) for number in edits.unread)
         for order in edits.orders:
             yield _Step(0, partial(self._reorder, order, edits), "the new order of work_plan.md: ")
 
-    def _named(self, number: int, text: str) -> str:
+    def _name(self, number: int, problem: str) -> str:
+        """Return the words to put before an item's problem: the item's name, unless the problem begins with it."""
         try:
             name = self.tracker.item(number).name
         except NotFoundError:
-            return f"work_plan.md: {text}"
-        return text if text.startswith(name) else f"{name}: {text}"
+            return "work_plan.md: "
+        return "" if problem.startswith(name) else f"{name}: "
 
     def _change(self, edit: LineEdit) -> None:
         item, was = self.tracker.item(edit.number), edit.was
@@ -358,22 +366,8 @@ class WorkEditor:
                 self.tracker.change(item.id, priority=priority, rank=rank, author=_PERSON)
 
 
-def _refusal(change: Callable[[], None]) -> str:
-    """Run a change; return the error message if the tracker refuses it, else an empty string."""
-    try:
-        change()
-    except (InvalidChangeError, NotFoundError) as error:
-        return str(error)
-    return ""
-
-
-def _keep_kind(edit: LineEdit) -> None:
-    if edit.kind:
-        raise InvalidChangeError(f"it stays {a(str(edit.was.kind))}; for {a(edit.kind)} write a new line")
-
-
-def _not_read() -> None:
-    raise InvalidChangeError(_NOT_READ)
+def _refuse(reason: str) -> None:
+    raise InvalidChangeError(reason)
 
 
 def _expected(status: WorkStatus, was: PlanLine) -> bool:

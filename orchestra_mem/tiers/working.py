@@ -131,8 +131,10 @@ class WorkingMemory(RejectsDesignArguments, use="open_memory(project, config=con
 
     def search(self, query: str, max_results: int = 5) -> list[Operation]:
         """Return the newest operations whose type or data contain the query, ignoring case, newest first."""
-        found = (entry.operation for entry in reversed(self.entries()) if _holds(entry.operation, query))
-        return list(islice(found, max(0, max_results)))
+        wanted = query.casefold()
+        newest = (entry.operation for entry in reversed(self.entries()))
+        texts = ((each, f"{each.type} {json.dumps(each.data, ensure_ascii=False)}") for each in newest)
+        return list(islice((each for each, text in texts if wanted in text.casefold()), max(0, max_results)))
 
     def clear(self) -> None:
         """Remove all entries. The event log keeps the operations."""
@@ -151,10 +153,3 @@ class WorkingMemory(RejectsDesignArguments, use="open_memory(project, config=con
                 "max_tokens": self.max_tokens,
                 "utilization": tokens / self.max_tokens if self.max_tokens else 0.0,
             }
-
-
-def _holds(operation: Operation, query: str) -> bool:
-    """Check whether an operation's type or data contain the query, ignoring case."""
-    wanted = query.casefold()
-    text = f"{operation.type} {json.dumps(operation.data, ensure_ascii=False)}"
-    return wanted in text.casefold()

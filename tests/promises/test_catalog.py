@@ -673,6 +673,6 @@ def test_a_catalog_that_cannot_be_read_never_keeps_a_message_back(
     def refuse(*_: object, **__: object) -> None:
         raise StorageError("the disk has gone")
 
-    monkeypatch.setattr(memory._agents.selector, "get_relevant", refuse)
+    monkeypatch.setattr(memory._parts.agents.catalog, "get_relevant", refuse)
     message = memory.inject("How?", agent="ada")
     assert (message, message.context_loaded, message.injection.problem) == ("How?", False, "the disk has gone")
