@@ -91,7 +91,7 @@ def _use(embedder: Embedder) -> None:
     """Make memories that are opened from now on use an embedder."""
     from orchestra_mem.build import search as wiring_search
 
-    wiring_search._embedder = lambda project, settings, words: embedder
+    wiring_search.open_embedder = lambda project, settings, words: embedder
 
 
 def _said(number: int) -> str:
