@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.types import Json
@@ -19,6 +19,7 @@ MAX_LINES = 3
 ANSWER_TOKENS = 220
 # Tokens that a retry adds to the prompt: the quoted answer and its fault.
 RETRY_TOKENS = 200
+NOTES_KEYS = ("lines",)
 SESSION_KEYS = ("key_accomplishments", "decisions_made", "issues_encountered", "recommended_next_steps")
 _MARK = re.compile(r"<(?=\s*/?\s*record\b)", re.IGNORECASE)
 _MAX_QUOTED_ANSWER = 400
@@ -91,7 +92,7 @@ def intent_prompt(line: str) -> tuple[Message, ...]:
 
 
 def notes_prompt(record: str) -> tuple[Message, ...]:
-    """Build the prompt for the sentences of a record that should be remembered; see `notes_schema` for the answer."""
+    """Build the prompt for the sentences of a record that should be remembered; the answer has `NOTES_KEYS`."""
     return (
         Message(role=Role.SYSTEM, text=_NOTES),
         Message(role=Role.USER, text=fenced(_NOTES_RECORD)),
@@ -101,7 +102,7 @@ def notes_prompt(record: str) -> tuple[Message, ...]:
 
 
 def session_prompt(record: str) -> tuple[Message, ...]:
-    """Build the prompt for the results of a session, sorted by `SESSION_KEYS`; see `session_schema` for the answer."""
+    """Build the prompt for the results of a session; the answer has `SESSION_KEYS`."""
     return (Message(role=Role.SYSTEM, text=_SESSION), Message(role=Role.USER, text=fenced(record)))
 
 
@@ -122,22 +123,10 @@ def fenced(record: str) -> str:
     return f"<record>\n{_MARK.sub('‹', record)}\n</record>"
 
 
-def notes_schema() -> Mapping[str, Json]:
-    """Return the JSON schema of an answer to `notes_prompt`: `{"lines": [up to three texts]}`."""
-    return _object({"lines": MAX_LINES})
-
-
-def session_schema() -> Mapping[str, Json]:
-    """Return the JSON schema of an answer to `session_prompt`: up to three texts for each of `SESSION_KEYS`."""
-    return _object(dict.fromkeys(SESSION_KEYS, MAX_LINES))
-
-
-def _object(lists: Mapping[str, int]) -> dict[str, Json]:
-    """Return the schema of an object of lists of texts; `lists` maps each key to its greatest number of texts."""
-    properties: dict[str, Json] = {
-        name: {"type": "array", "items": {"type": "string"}, "maxItems": most} for name, most in lists.items()
-    }
-    return object_schema(properties)
+def lines_schema(keys: Iterable[str]) -> dict[str, Json]:
+    """Return the JSON schema of an answer with up to three texts for each of `keys`."""
+    texts: Json = {"type": "array", "items": {"type": "string"}, "maxItems": MAX_LINES}
+    return object_schema(dict.fromkeys(keys, texts))
 
 
 def object_schema(properties: dict[str, Json]) -> dict[str, Json]:
