@@ -53,7 +53,6 @@ class Epoch:
     number: int
     budget_tokens: int
     prefix: str = field(repr=False)
-    prefix_tokens: int
     tail: tuple[str, ...] = field(repr=False)
     tokens: int
     placements: tuple[Placement, ...] = field(repr=False)
@@ -103,11 +102,8 @@ class Epoch:
 
     def counted_again(self) -> Epoch | None:
         """Count the same text again; None if it now exceeds the budget."""
-        prefix_tokens = self.counter.count(self.prefix) if self.prefix else 0
-        tokens = prefix_tokens + sum(count_piece(self.counter, piece) for piece in self.tail)
-        if not self.counter.additive:
-            tokens = self.counter.count(self.render())
-        return replace(self, prefix_tokens=prefix_tokens, tokens=tokens) if tokens <= self.budget_tokens else None
+        tokens = self.counter.count(self.render())
+        return replace(self, tokens=tokens) if tokens <= self.budget_tokens else None
 
 
 def begin_epoch(
@@ -206,10 +202,8 @@ class _Layout:
         shows = bool(stable or tail)
         head = [PREAMBLE] if preamble and shows else []
         prefix = "".join((*head, *stable))
-        prefix_tokens = (preamble if head else 0) + sum(self._fills[part].used for part in STABLE_PARTS)
-        tokens = prefix_tokens + operations.used
+        tokens = (preamble if head else 0) + sum(fill.used for fill in self._fills.values())
         if not self._counter.additive:
-            prefix_tokens = self._counter.count(prefix) if prefix else 0
             tokens = self._counter.count("".join((prefix, *tail))) if shows else 0
         opening = () if tail else (*([PREAMBLE] if preamble and not shows else []), operations.border)
         rooms = [
@@ -222,8 +216,8 @@ class _Layout:
             if part is not Part.SHARED or self._shares.get(part) or self._fills[part].pieces()  # mostly empty
         ]  # fmt: skip
         return Epoch(
-            number=number, budget_tokens=budget_tokens, prefix=prefix, prefix_tokens=prefix_tokens, tail=tuple(tail),
-            tokens=tokens, rooms=tuple(rooms), opening=opening, counter=self._counter,
+            number=number, budget_tokens=budget_tokens, prefix=prefix, tail=tuple(tail), tokens=tokens,
+            rooms=tuple(rooms), opening=opening, counter=self._counter,
             placements=tuple(each for part in EPOCH_PARTS for each in self._fills[part].placements(budget_tokens)),
             preamble_tokens=preamble if head else 0,
             operation_tokens=max(0, start_tokens - operations.border_cost),
