@@ -91,11 +91,6 @@ class Redacted:
     text: str
     found: tuple[RedactedSpan, ...] = ()
 
-    @property
-    def counts(self) -> Counter[str]:
-        """The number of secrets of each kind."""
-        return Counter(each.kind for each in self.found)
-
 
 def redact(text: str, rules: Rules) -> Redacted:
     """Replace the secrets in a text. Linear in the text, and idempotent."""
