@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from orchestra_mem.core.context.assembly import begin_epoch
 from orchestra_mem.core.context.continuity import NO_EMBEDDER, TurnWindow, continuity, few_messages, turn_window
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.types import Operation
-from tests.builders import Counter, an_operation, cases, letters
+from tests.builders import Counter, an_operation, begin_epoch, cases, letters
 
 
 def operation(number: int) -> Operation:

@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.context.items import (
-    DEFAULT_SHARES,
     EPOCH_PARTS,
     STABLE_PARTS,
     Item,
@@ -112,10 +111,10 @@ def begin_epoch(
     number: int,
     budget_tokens: int,
     counter: TokenCounter,
-    shares: Mapping[Part, float] = DEFAULT_SHARES,
-    sources: Mapping[Part, str] | None = None,
-    fill_at_start: float = 0.5,
-    lends: bool = True,
+    shares: Mapping[Part, float],
+    sources: Mapping[Part, str],
+    fill_at_start: float,
+    lends: bool,
 ) -> Epoch:
     """Choose and lay out the first context of a new epoch, which never exceeds the budget, whatever the counter.
 
@@ -135,7 +134,7 @@ def begin_epoch(
         lends: Whether tokens that stable parts leave unused go to other parts; if not, they stay free for later text.
     """
     fills = {
-        part: PartFill([i for i in items if i.part is part], border_line(part, (sources or {}).get(part, "")), counter)
+        part: PartFill([i for i in items if i.part is part], border_line(part, sources.get(part, "")), counter)
         for part in EPOCH_PARTS
     }
     layout = _Layout(
