@@ -33,10 +33,12 @@ _NOTES_RECORD = (
     "I looked around for a while. The parser in src/parse.py fails with exit code 2 because the window is too small. "
     "So I raised it to 4096 and now all 12 tests pass. Let me know!"
 )
-_NOTES_ANSWER = (
-    '{"lines": ["The parser in src/parse.py fails with exit code 2 because the window is too small", '
-    '"I raised it to 4096 and now all 12 tests pass"]}'
-)
+_NOTES_ANSWER = {
+    "lines": [
+        "The parser in src/parse.py fails with exit code 2 because the window is too small",
+        "I raised it to 4096 and now all 12 tests pass",
+    ]
+}
 _SESSION = (
     "You sort what a record tells: what was accomplished, what was decided, what went wrong, what is to be done next. "
     "Copy its sentences word for word; a list stays empty where the record has nothing for it. Add nothing. "
@@ -83,27 +85,27 @@ _INTENT_EXAMPLES: tuple[tuple[str, list[dict[str, Json]]], ...] = (
 
 def intent_prompt(line: str) -> tuple[Message, ...]:
     """Build the prompt for the intents of a line; the answer is a `orchestrator.intents.reading.ReadIntents`."""
-    shown = [
-        Message(role=role, text=text)
-        for said, intents in _INTENT_EXAMPLES
-        for role, text in ((Role.USER, said), (Role.ASSISTANT, json.dumps({"intents": intents})))
-    ]
-    return (Message(role=Role.SYSTEM, text=_INTENTS), *shown, Message(role=Role.USER, text=line))
+    return few_shot(_INTENTS, ((said, {"intents": intents}) for said, intents in _INTENT_EXAMPLES), line)
 
 
 def notes_prompt(record: str) -> tuple[Message, ...]:
     """Build the prompt for the sentences of a record that should be remembered; the answer has `NOTES_KEYS`."""
-    return (
-        Message(role=Role.SYSTEM, text=_NOTES),
-        Message(role=Role.USER, text=fenced(_NOTES_RECORD)),
-        Message(role=Role.ASSISTANT, text=_NOTES_ANSWER),
-        Message(role=Role.USER, text=fenced(record)),
-    )
+    return few_shot(_NOTES, [(fenced(_NOTES_RECORD), _NOTES_ANSWER)], fenced(record))
 
 
 def session_prompt(record: str) -> tuple[Message, ...]:
     """Build the prompt for the results of a session; the answer has `SESSION_KEYS`."""
-    return (Message(role=Role.SYSTEM, text=_SESSION), Message(role=Role.USER, text=fenced(record)))
+    return few_shot(_SESSION, (), fenced(record))
+
+
+def few_shot(system: str, examples: Iterable[tuple[str, object]], asked: str) -> tuple[Message, ...]:
+    """Build a prompt that shows examples, each a text and the answer to it, which is written as JSON."""
+    shown = (
+        Message(role=role, text=text)
+        for said, answer in examples
+        for role, text in ((Role.USER, said), (Role.ASSISTANT, json.dumps(answer)))
+    )
+    return (Message(role=Role.SYSTEM, text=system), *shown, Message(role=Role.USER, text=asked))
 
 
 def retry_prompt(asked: Sequence[Message], answer: str, fault: str) -> tuple[Message, ...]:
