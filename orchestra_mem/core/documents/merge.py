@@ -10,21 +10,18 @@ The library merge3 (diff3) is under GPL-2.0-or-later and this project under MIT,
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from orchestra_mem.core.documents.alignment import (
-    line_ends,
-    look_changed,
-    matched_lines,
-    moved_lines,
-    split_lines,
-)
+from orchestra_mem.core.documents.alignment import look_changed, matched_lines, moved_lines, split_lines
 from orchestra_mem.core.documents.markdown import Block, line_end, split_blocks
 from orchestra_mem.core.documents.owned_lines import is_machines
+
+_LINE_END = re.compile(r"\r?\n|(?<=[^\n])\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +69,8 @@ class _Merge:
         self, base: str, machine: str, person: str, *, both: bool, peers: bool, follow: Container[str]
     ) -> None:
         self._base, self._machine, self._person = map(split_lines, (base, machine, person))
-        self._ends, self._end = line_ends(person), line_end(person if "\n" in person else machine)
+        # The end of each line, empty for a last line without one.
+        self._ends, self._end = _LINE_END.findall(person), line_end(person if "\n" in person else machine)
         self._both, self._peers, self._follow = both, peers, follow
         self._sections = split_blocks(base)
         # Places of headings in the person's text, each with the end of its section.
