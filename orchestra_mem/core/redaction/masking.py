@@ -136,7 +136,7 @@ class Rules:
     each setting that cannot be used, in a sentence; all others are in effect.
     """
 
-    key: bytes
+    key: bytes = field(repr=False)
     mode: RedactionChoice = RedactionChoice.MASK
     personal: bool = False
     add_kinds: Sequence[str] = ()
