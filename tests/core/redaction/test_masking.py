@@ -20,14 +20,7 @@ from benchmarks.redaction import tally_texts
 from orchestra_mem.choices import RedactionChoice
 from orchestra_mem.core.redaction.detectors import DETECTORS
 from orchestra_mem.core.redaction.detectors import PERSONAL as PERSONAL_FORMS
-from orchestra_mem.core.redaction.masking import (
-    GROUPS,
-    Anchors,
-    Rules,
-    redact,
-    redact_value,
-    standing,
-)
+from orchestra_mem.core.redaction.masking import GROUPS, Anchors, Rules, redact, redact_value, standing
 from tests.builders import cases
 from tests.timing import assert_linear, assert_quick, repeated
 
