@@ -23,7 +23,7 @@ from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._operations import Generator
 from benchmarks._secrets import Labelled, Split, lookalikes, secrets
 from benchmarks.adversarial import RUNS
-from orchestra_mem.core.redaction.masking import RedactionSettings, redact, redact_value
+from orchestra_mem.core.redaction.masking import Rules, redact, redact_value
 
 TARGETS: dict[str, Target] = {
     "recall": (">=", 0.95),
@@ -38,7 +38,7 @@ TARGETS: dict[str, Target] = {
     "record_p50_us": ("<=", 60.0),
     "record_p99_us": ("<=", 500.0),
 }
-SETTINGS, KEY = RedactionSettings(), b"benchmark"
+RULES = Rules(key=b"benchmark")
 # Characters that may be redacted in addition to a secret: a prefix that its service always uses, a quotation mark.
 _BESIDE = 20
 # Repetitions of prefixes with which the formats of secrets begin.
@@ -88,13 +88,13 @@ def tally_texts(split: Split, seed: int, rounds: int = 4) -> Tally:
     for text in lookalikes(split, seed, rounds + 1):
         _add(tally, text)
         tally.lookalikes += 1
-        tally.kept += not redact(text.text, SETTINGS, KEY).found
+        tally.kept += not redact(text.text, RULES).found
     return tally
 
 
 def _add(tally: Tally, labelled: Labelled) -> None:
     text = labelled.text
-    redacted = redact(text, SETTINGS, KEY)
+    redacted = redact(text, RULES)
     spans = [(each.start, each.end) for each in redacted.found]
     places = [(text.index(secret), text.index(secret) + len(secret)) for secret in labelled.secrets]
     whole = [any(start <= first and last <= end for start, end in spans) for first, last in places]
@@ -107,14 +107,14 @@ def _add(tally: Tally, labelled: Labelled) -> None:
     )
     tally.by_family[labelled.family] += len(places)
     tally.missed[labelled.family] += len(places) - sum(whole)
-    tally.unstable += redact(redacted.text, SETTINGS, KEY).text != redacted.text
+    tally.unstable += redact(redacted.text, RULES).text != redacted.text
     _add_in_json(tally, labelled)
 
 
 def _add_in_json(tally: Tally, labelled: Labelled) -> None:
     """Redact a text inside JSON, both as a line of a log and as a parsed value."""
     line = json.dumps({"tool": "bash", "output": labelled.text, "ok": True}, ensure_ascii=False)
-    redacted = redact(line, SETTINGS, KEY).text
+    redacted = redact(line, RULES).text
     tally.in_json += sum(json.dumps(each, ensure_ascii=False)[1:-1] not in redacted for each in labelled.secrets)
     for before in (line, labelled.text):
         try:
@@ -122,10 +122,10 @@ def _add_in_json(tally: Tally, labelled: Labelled) -> None:
         except ValueError:
             continue
         try:
-            same = _shape(json.loads(redact(before, SETTINGS, KEY).text)) == _shape(value)
+            same = _shape(json.loads(redact(before, RULES).text)) == _shape(value)
         except ValueError:
             same = False
-        tally.broken += not same or _shape(redact_value(value, SETTINGS, KEY)[0]) != _shape(value)
+        tally.broken += not same or _shape(redact_value(value, RULES)[0]) != _shape(value)
 
 
 def _shape(value: object) -> object:
@@ -196,10 +196,10 @@ def speed(report: Report) -> None:
     say("redacting 10 MB")
     text = tool_output(10_000_000)
     began = time.process_time()
-    count = len(redact(text, SETTINGS, KEY).found)
+    count = len(redact(text, RULES).found)
     report.add("seconds_10_mb", time.process_time() - began, note=f"of processor time; {count:,} secrets found")
     records = [text[at : at + 1024] for at in range(0, 4_000_000, 1024)]
-    clean = [each for each in records if not redact(each, SETTINGS, KEY).found]
+    clean = [each for each in records if not redact(each, RULES).found]
     report.percentiles("record", list(map(_microseconds, clean)), (50, 99), unit="us", note="1 KB without a secret")
 
 
@@ -213,7 +213,7 @@ def measure(options: Options, report: Report) -> None:
 
 def _seconds(text: str) -> float:
     began = time.process_time_ns()
-    redact(text, SETTINGS, KEY)
+    redact(text, RULES)
     return max(time.process_time_ns() - began, 1) / 1e9
 
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestra_mem.core.context import assembly
+from orchestra_mem.core.context.items import Part
 from orchestra_mem.types import Json, Operation, Summary
 from tests.conftest import START
+
+# The shares of `config/default_config.yaml`.
+SHARES = {
+    Part.PROJECT_STATE: 0.25, Part.WORK_PLAN: 0.15, Part.DECISIONS: 0.10, Part.SESSION: 0.20, Part.OPERATIONS: 0.30,
+}  # fmt: skip
+begin_epoch = partial(assembly.begin_epoch, shares=SHARES, sources={}, fill_at_start=0.5, lends=True)
 
 
 def cases(name: str) -> list[Any]:

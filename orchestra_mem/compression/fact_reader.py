@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from orchestra_mem.compression.timeouts import ModelWithTimeout
-from orchestra_mem.core.prompts import fenced, object_schema
+from orchestra_mem.core.prompts import fenced, few_shot, object_schema
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.model_types import LanguageModel, Message, Role
+from orchestra_mem.model_types import LanguageModel, Message
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.types import Json, MustKeepKind, Operation, OperationFilter, Summary
@@ -128,13 +128,8 @@ def quotes_of(
 
 def facts_prompt(record: str) -> tuple[Message, ...]:
     """Build the prompt that asks for the facts in a text; `facts_schema` is the schema of the answer."""
-    answer: Json = {"facts": [{"kind": kind.name.lower(), "quote": quote} for kind, quote in _EXAMPLE_FACTS]}
-    return (
-        Message(role=Role.SYSTEM, text=_SYSTEM),
-        Message(role=Role.USER, text=fenced(_EXAMPLE)),
-        Message(role=Role.ASSISTANT, text=json.dumps(answer)),
-        Message(role=Role.USER, text=fenced(record)),
-    )
+    answer = {"facts": [{"kind": kind.name.lower(), "quote": quote} for kind, quote in _EXAMPLE_FACTS]}
+    return few_shot(_SYSTEM, [(fenced(_EXAMPLE), answer)], fenced(record))
 
 
 def facts_schema() -> dict[str, Json]:

@@ -11,19 +11,18 @@ from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.prompts import (
     ANSWER_TOKENS,
+    NOTES_KEYS,
     RETRY_TOKENS,
     SESSION_KEYS,
+    lines_schema,
     notes_prompt,
-    notes_schema,
     retry_prompt,
     session_prompt,
-    session_schema,
 )
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.summaries.model_lines import Chunk, Record, read_lists
 from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.types import Json
 
 # Number of prompts whose lines are cached, so that an interrupted summary does not start over.
 _REMEMBERED = 256
@@ -52,7 +51,7 @@ class ModelReader:
         if not self._fits(asked, 1):
             return [line for half in self._halves(chunk, talk) for line in self.lines(half, talk, cancelled)]
         passages = [(passage, Record(passage.text)) for passage in chunk.passages]
-        found = self._taken(asked, notes_schema(), ("lines",), [record for _, record in passages], talk, cancelled)
+        found = self._taken(asked, NOTES_KEYS, [record for _, record in passages], talk, cancelled)
         return [
             replace(passage, text=line)
             for line in found["lines"]
@@ -69,7 +68,7 @@ class ModelReader:
                     merged[key] += lines
             return merged
         records = [Record(passage.text) for passage in chunk.passages]
-        return self._taken(asked, session_schema(), SESSION_KEYS, records, talk, cancelled)
+        return self._taken(asked, SESSION_KEYS, records, talk, cancelled)
 
     def _fits(self, asked: _Asked, lists: int) -> bool:
         answer_tokens = self._answer_tokens(lists) + RETRY_TOKENS
@@ -91,7 +90,6 @@ class ModelReader:
     def _taken(
         self,
         asked: _Asked,
-        schema: Mapping[str, Json],
         keys: Sequence[str],
         records: Sequence[Record],
         talk: Talk,
@@ -106,7 +104,7 @@ class ModelReader:
         talk.asked += 1
         first, most = asked, self._answer_tokens(len(keys))
         for attempt in range(2):
-            done = self._patient.ask(asked, max_tokens=most, schema=schema, cancelled=cancelled)
+            done = self._patient.ask(asked, max_tokens=most, schema=lines_schema(keys), cancelled=cancelled)
             talk.prompt_tokens += done.prompt_tokens
             talk.answer_tokens += done.answer_tokens
             talk.prompt_s += done.prompt_s

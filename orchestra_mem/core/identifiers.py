@@ -105,15 +105,13 @@ def find_identifiers(text: str) -> tuple[str, ...]:
 
 def _find(text: str, known: Collection[str]) -> tuple[str, ...]:
     """Find the identifiers of a text, but skip tokens that are `known`."""
-    found = sorted(_quoted(text), key=lambda span: span[0])
     spans = [
         (match.start(), match.end(), match.group())
         for start, end in _lines_with_digit(text)
         for match in re.compile(_SPANS).finditer(text, start, end)
         if _stands_alone(text, match.start(), match.end())
     ]
-    found.extend(spans)
-    found.extend(_outside(spans, _in_tokens(text, known)))
+    found = [*_quoted(text), *spans, *_outside(spans, _in_tokens(text, known))]
     found.sort(key=lambda span: (span[0], -span[1]))
     return tuple(dict.fromkeys(identifier for _, _, identifier in found))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.types import Json
@@ -19,6 +19,7 @@ MAX_LINES = 3
 ANSWER_TOKENS = 220
 # Tokens that a retry adds to the prompt: the quoted answer and its fault.
 RETRY_TOKENS = 200
+NOTES_KEYS = ("lines",)
 SESSION_KEYS = ("key_accomplishments", "decisions_made", "issues_encountered", "recommended_next_steps")
 _MARK = re.compile(r"<(?=\s*/?\s*record\b)", re.IGNORECASE)
 _MAX_QUOTED_ANSWER = 400
@@ -32,10 +33,12 @@ _NOTES_RECORD = (
     "I looked around for a while. The parser in src/parse.py fails with exit code 2 because the window is too small. "
     "So I raised it to 4096 and now all 12 tests pass. Let me know!"
 )
-_NOTES_ANSWER = (
-    '{"lines": ["The parser in src/parse.py fails with exit code 2 because the window is too small", '
-    '"I raised it to 4096 and now all 12 tests pass"]}'
-)
+_NOTES_ANSWER = {
+    "lines": [
+        "The parser in src/parse.py fails with exit code 2 because the window is too small",
+        "I raised it to 4096 and now all 12 tests pass",
+    ]
+}
 _SESSION = (
     "You sort what a record tells: what was accomplished, what was decided, what went wrong, what is to be done next. "
     "Copy its sentences word for word; a list stays empty where the record has nothing for it. Add nothing. "
@@ -82,27 +85,27 @@ _INTENT_EXAMPLES: tuple[tuple[str, list[dict[str, Json]]], ...] = (
 
 def intent_prompt(line: str) -> tuple[Message, ...]:
     """Build the prompt for the intents of a line; the answer is a `orchestrator.intents.reading.ReadIntents`."""
-    shown = [
-        Message(role=role, text=text)
-        for said, intents in _INTENT_EXAMPLES
-        for role, text in ((Role.USER, said), (Role.ASSISTANT, json.dumps({"intents": intents})))
-    ]
-    return (Message(role=Role.SYSTEM, text=_INTENTS), *shown, Message(role=Role.USER, text=line))
+    return few_shot(_INTENTS, ((said, {"intents": intents}) for said, intents in _INTENT_EXAMPLES), line)
 
 
 def notes_prompt(record: str) -> tuple[Message, ...]:
-    """Build the prompt for the sentences of a record that should be remembered; see `notes_schema` for the answer."""
-    return (
-        Message(role=Role.SYSTEM, text=_NOTES),
-        Message(role=Role.USER, text=fenced(_NOTES_RECORD)),
-        Message(role=Role.ASSISTANT, text=_NOTES_ANSWER),
-        Message(role=Role.USER, text=fenced(record)),
-    )
+    """Build the prompt for the sentences of a record that should be remembered; the answer has `NOTES_KEYS`."""
+    return few_shot(_NOTES, [(fenced(_NOTES_RECORD), _NOTES_ANSWER)], fenced(record))
 
 
 def session_prompt(record: str) -> tuple[Message, ...]:
-    """Build the prompt for the results of a session, sorted by `SESSION_KEYS`; see `session_schema` for the answer."""
-    return (Message(role=Role.SYSTEM, text=_SESSION), Message(role=Role.USER, text=fenced(record)))
+    """Build the prompt for the results of a session; the answer has `SESSION_KEYS`."""
+    return few_shot(_SESSION, (), fenced(record))
+
+
+def few_shot(system: str, examples: Iterable[tuple[str, object]], asked: str) -> tuple[Message, ...]:
+    """Build a prompt that shows examples, each a text and the answer to it, which is written as JSON."""
+    shown = (
+        Message(role=role, text=text)
+        for said, answer in examples
+        for role, text in ((Role.USER, said), (Role.ASSISTANT, json.dumps(answer)))
+    )
+    return (Message(role=Role.SYSTEM, text=system), *shown, Message(role=Role.USER, text=asked))
 
 
 def retry_prompt(asked: Sequence[Message], answer: str, fault: str) -> tuple[Message, ...]:
@@ -122,22 +125,10 @@ def fenced(record: str) -> str:
     return f"<record>\n{_MARK.sub('‹', record)}\n</record>"
 
 
-def notes_schema() -> Mapping[str, Json]:
-    """Return the JSON schema of an answer to `notes_prompt`: `{"lines": [up to three texts]}`."""
-    return _object({"lines": MAX_LINES})
-
-
-def session_schema() -> Mapping[str, Json]:
-    """Return the JSON schema of an answer to `session_prompt`: up to three texts for each of `SESSION_KEYS`."""
-    return _object(dict.fromkeys(SESSION_KEYS, MAX_LINES))
-
-
-def _object(lists: Mapping[str, int]) -> dict[str, Json]:
-    """Return the schema of an object of lists of texts; `lists` maps each key to its greatest number of texts."""
-    properties: dict[str, Json] = {
-        name: {"type": "array", "items": {"type": "string"}, "maxItems": most} for name, most in lists.items()
-    }
-    return object_schema(properties)
+def lines_schema(keys: Iterable[str]) -> dict[str, Json]:
+    """Return the JSON schema of an answer with up to three texts for each of `keys`."""
+    texts: Json = {"type": "array", "items": {"type": "string"}, "maxItems": MAX_LINES}
+    return object_schema(dict.fromkeys(keys, texts))
 
 
 def object_schema(properties: dict[str, Json]) -> dict[str, Json]:

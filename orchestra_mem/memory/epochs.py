@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
-from orchestra_mem.core.context.continuity import USUAL_TURNS, TurnWindow, first_of_turns, latest_messages
+from orchestra_mem.core.context.continuity import TurnWindow, first_of_turns, latest_messages
 from orchestra_mem.core.context.items import Item, Part
 from orchestra_mem.core.context.rendered import OrchestratorContext, recalled_tokens, with_recalled
 from orchestra_mem.core.documents.alignment import matched_lines
@@ -270,7 +270,7 @@ class EpochKeeper:
         operations = [entry.operation for entry in fresh]
         small = budget_tokens - kept_free <= _SMALL_TOKENS
         messages = latest_messages(operations)
-        turns = TurnWindow(turns=USUAL_TURNS, reason="continuity was not measured") if messages and not small else None
+        turns = TurnWindow(reason="continuity was not measured") if messages and not small else None
         turns = self.search.turn_window(messages) if turns and measure_turns else turns
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
         facts = self.session.ledger.must_keeps(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.context.continuity import CENTROID_MESSAGES, NO_EMBEDDER, TurnWindow, few_messages, turn_window
+from orchestra_mem.core.context.continuity import CENTROID_MESSAGES, TurnWindow, turn_window
 from orchestra_mem.errors import ClosedError, EmbedderError, SearchError
 from orchestra_mem.types import Json
 
@@ -59,12 +59,14 @@ class LazySearch:
         Messages are always compared by word vectors: building a context never waits for a model, a server or the index.
         """
         if len(messages) <= CENTROID_MESSAGES:  # too few to compare: the table need not be loaded
-            return few_messages(len(messages) - 1)
+            return TurnWindow(reason=f"{len(messages) - 1} earlier messages are fewer than {CENTROID_MESSAGES}")
         try:
             vectors = words.embed(messages) if (words := self._words()) else None
         except (EmbedderError, ImportError):
             vectors = None
-        return NO_EMBEDDER if vectors is None else turn_window(vectors[-1], [*vectors[:-1]])
+        if vectors is None:
+            return TurnWindow(reason="there is no embedder to compare messages with")
+        return turn_window(vectors[-1], [*vectors[:-1]])
 
     def follow(self) -> None:
         """Request an index update in the background; do nothing if this project has never been searched.

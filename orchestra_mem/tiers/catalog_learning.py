@@ -26,7 +26,7 @@ from orchestra_mem.core.search.echoes import Echoes, without_recalled
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import EventLog
 from orchestra_mem.tiers.catalog import MemoryCatalog, check_name
-from orchestra_mem.types import Author, Json, Operation, OperationFilter
+from orchestra_mem.types import Author, Operation, OperationFilter
 
 logger = logging.getLogger(__name__)
 
@@ -102,13 +102,13 @@ class CatalogLearner:
 
     def _learn(self, exchange: Exchange) -> None:
         # Imported here, as NumPy loads slowly and importing the package must stay quick.
-        from orchestra_mem.core.catalog.item_extraction import find_items, messages_of, read_patterns
+        from orchestra_mem.core.catalog.item_extraction import find_items, read_patterns
 
         patterns, self.faults = read_patterns(dict(self.catalog.settings.extraction_patterns))
         # Only the answer loses repeated sentences: a person who repeats an injected text confirms it.
-        message, answer = map(without_recalled, messages_of(exchange))
-        said: Json = [message, self._echoes[exchange.agent].without(answer, _SINCE)]
-        drafts = find_items(exchange, said, patterns)
+        message, answer = map(without_recalled, (exchange.message, exchange.answer))
+        said = message, self._echoes[exchange.agent].without(answer, _SINCE)
+        drafts = find_items(exchange, [*map(str, said)], patterns)
         # Slow work comes before the transaction, as `record_operation` would have to wait for it.
         prepared = [self.catalog.prepare(draft, agent=exchange.agent) for draft in drafts]
         with self.store.changing():

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
-from orchestra_mem.core.documents.opened import ancestor, nearest
 from orchestra_mem.core.documents.owned_lines import owned_keys, with_removed_items
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, Ledger
@@ -185,6 +184,8 @@ class DocumentWriter:
         person may have saved several texts with one time. Texts saved since the machine wrote `left` are no candidates,
         as `left` contains none of their changes. If the machine never wrote that time, return the most similar text.
         """
+        from orchestra_mem.core.documents.document_merge import ancestor, nearest
+
         time, left_at = written_at(current), written_at(left)
         saved: list[str] = []
         versions = self.store.versions(name)

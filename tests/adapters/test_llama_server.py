@@ -17,7 +17,7 @@ import pytest
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.llama import GgufVocabulary
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server
-from orchestra_mem.core.prompts import notes_schema
+from orchestra_mem.core.prompts import NOTES_KEYS, lines_schema
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from tests.conftest import record
@@ -104,11 +104,11 @@ def test_a_prompt_is_counted_as_it_is_read(model: OpenAiModel, text: str) -> Non
 def test_an_answer_comes_by_schema_with_its_figures(model: OpenAiModel) -> None:
     """An answer follows its schema unless cut off, and a repeated prompt comes almost entirely from the cache."""
     prompt = asked("Tell what was done: the parser in src/rows.py was mended. " * 12)
-    first = model.generate(prompt, max_tokens=400, schema=notes_schema())
-    again = model.generate(prompt, max_tokens=400, schema=notes_schema())
+    first = model.generate(prompt, max_tokens=400, schema=lines_schema(NOTES_KEYS))
+    again = model.generate(prompt, max_tokens=400, schema=lines_schema(NOTES_KEYS))
     assert first.finish in (Finish.STOP, Finish.LENGTH)
     if first.finish is Finish.STOP:
-        assert set(json.loads(first.text)) <= set(notes_schema()["properties"])  # type: ignore[arg-type]
+        assert set(json.loads(first.text)) <= set(lines_schema(NOTES_KEYS)["properties"])  # type: ignore[arg-type]
     assert first.prompt_tokens == again.prompt_tokens > 100
     assert again.evaluated_tokens <= 8 < first.prompt_tokens
     assert first.answer_tokens > 0

@@ -18,7 +18,7 @@ import pytest
 import trustme
 
 from orchestra_mem.adapters.openai_http import OpenAiModel, Server
-from orchestra_mem.core.prompts import notes_schema
+from orchestra_mem.core.prompts import NOTES_KEYS, lines_schema
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.types import Json
@@ -219,7 +219,7 @@ def fault(model: OpenAiModel, **options: Any) -> str:
 
 def test_an_answer_comes_with_its_figures(model: OpenAiModel, llama: Llama) -> None:
     """An answer has its text, finish and token figures, and its request has the schema and all options."""
-    done = model.generate(ASKED, max_tokens=9, schema=notes_schema(), temperature=0.5, seed=7, timeout_s=10)
+    done = model.generate(ASKED, max_tokens=9, schema=lines_schema(NOTES_KEYS), temperature=0.5, seed=7, timeout_s=10)
     assert (done.text, done.finish) == ("The answer is 42.", Finish.STOP)
     assert (done.prompt_tokens, done.answer_tokens, done.evaluated_tokens) == (9, 4, 4)
     assert done.prompt_s > 0
@@ -229,7 +229,7 @@ def test_an_answer_comes_with_its_figures(model: OpenAiModel, llama: Llama) -> N
     asked = [body[name] for name in ("model", "max_tokens", "temperature", "seed", "stream")]
     assert asked == ["qwen", 9, 0.5, 7, True]
     assert body["messages"] == [{"role": "system", "content": "You answer."}, {"role": "user", "content": "What? ?"}]
-    assert body["response_format"]["json_schema"]["schema"] == notes_schema()
+    assert body["response_format"]["json_schema"]["schema"] == lines_schema(NOTES_KEYS)
 
 
 def test_an_answer_cut_by_its_length_says_so(model: OpenAiModel, llama: Llama) -> None:
@@ -441,7 +441,7 @@ def test_a_server_that_takes_no_schema_is_asked_without(model: OpenAiModel, llam
     """A server that refuses a schema is asked without one, from then on at once."""
     llama.takes_schema = False
     for _ in range(2):
-        assert model.generate(ASKED, max_tokens=9, schema=notes_schema()).text == "The answer is 42."
+        assert model.generate(ASKED, max_tokens=9, schema=lines_schema(NOTES_KEYS)).text == "The answer is 42."
     assert ["response_format" in body for _, body, _ in llama.seen] == [True, True, False, False]
 
 
@@ -450,11 +450,11 @@ def test_a_server_that_wants_the_schema_another_way_gets_it(model: OpenAiModel, 
     said = "1 validation error: {'type': 'literal_error', 'loc': ('body', 'response_format', 'type')}"
     llama.statuses = [(500, {}, json.dumps({"error": {"message": said, "code": None}}).encode())]
     for _ in range(2):
-        assert model.generate(ASKED, max_tokens=9, schema=notes_schema()).text == "The answer is 42."
+        assert model.generate(ASKED, max_tokens=9, schema=lines_schema(NOTES_KEYS)).text == "The answer is 42."
     assert model.generate(ASKED, max_tokens=9).text == "The answer is 42."
     forms = [body.get("response_format") for _, body, _ in llama.seen]
     assert forms[0]["type"] == "json_schema"
-    assert forms[1:] == [{"type": "json_object", "schema": notes_schema()}] * 2 + [None]
+    assert forms[1:] == [{"type": "json_object", "schema": lines_schema(NOTES_KEYS)}] * 2 + [None]
 
 
 def test_a_server_that_keeps_failing_is_left_alone_for_a_while(model: OpenAiModel, llama: Llama, url: str) -> None:

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from orchestra_mem.core.context.assembly import begin_epoch
-from orchestra_mem.core.context.continuity import NO_EMBEDDER, TurnWindow, continuity, few_messages, turn_window
+from orchestra_mem.core.context.continuity import TurnWindow, continuity, turn_window
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.context.rendered import OrchestratorContext
+from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.types import Operation
-from tests.builders import Counter, an_operation, cases, letters
+from tests.builders import Counter, an_operation, begin_epoch, cases, letters
 
 
 def operation(number: int) -> Operation:
@@ -120,8 +120,9 @@ def test_turns_follow_continuity(cosine: float, turns: int, reason: str) -> None
 def test_only_the_last_three_messages_count() -> None:
     """Continuity uses the last three messages; with fewer, or without vectors, the default of six turns applies."""
     assert turn_window(EAST, [NORTH, NORTH, NORTH, EAST, EAST, EAST]).turns == 8
-    assert few_messages(2) == TurnWindow(turns=6, reason="2 earlier messages are fewer than 3")
-    assert TurnWindow(turns=6, reason="there is no embedder to compare messages with") == NO_EMBEDDER
+    search = LazySearch(pytest.fail, lambda: None, lambda: False)
+    assert search.turn_window(["Why?"] * 3) == TurnWindow(turns=6, reason="2 earlier messages are fewer than 3")
+    assert search.turn_window(["Why?"] * 4).reason == "there is no embedder to compare messages with"
     zero = np.zeros(2, dtype=np.float32)
     assert turn_window(zero, [EAST] * 3) == TurnWindow(turns=6, reason="a message says nothing that can be compared")
 

@@ -69,6 +69,12 @@ def test_a_block_is_a_heading_with_what_follows_it() -> None:
     )
 
 
+def test_an_underlined_heading_ends_with_its_underline() -> None:
+    """The lines of a heading include its underline, even if the text above looks like an underline or a mark."""
+    found = [block.heading for block in split_blocks("===\n---\nx\n#tag\na\n===\n## B\nx\n")]
+    assert found == ["===\n---\n", "x\n#tag\na\n===\n", "## B\n"]
+
+
 @pytest.mark.parametrize(("line", "found"), cases("a_heading_is_read_as_commonmark_reads_it"))
 def test_a_heading_is_read_as_commonmark_reads_it(line: str, found: list[int | str]) -> None:
     """A heading has up to three spaces, one to six marks and a space; closing marks are not part of its title."""

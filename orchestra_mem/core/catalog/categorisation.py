@@ -14,10 +14,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstrain
 
 from orchestra_mem.catalog_types import RULE_BASED, Categorization, Category
 from orchestra_mem.core.catalog.item_drafts import MAX_CONTENT_CHARS, Name, faults_of
-from orchestra_mem.core.prompts import fenced, object_schema
+from orchestra_mem.core.prompts import fenced, few_shot, object_schema
 from orchestra_mem.core.text import squeeze, stem, visible, words
 from orchestra_mem.errors import InvalidItemError, ModelError
-from orchestra_mem.model_types import Message, Role
+from orchestra_mem.model_types import Message
 from orchestra_mem.types import Json, Operation
 
 logger = logging.getLogger(__name__)
@@ -168,18 +168,14 @@ _EXAMPLES: tuple[tuple[Mapping[str, object], tuple[object, ...]], ...] = (
 
 def categorisation_prompt(done: Orchestration) -> tuple[Message, ...]:
     """Build the prompt that asks what was learnt from an orchestration; see `categorisation_schema` for the answer."""
-    shown = [
-        message
-        for fields, (kind, observation, concepts, importance, advice) in _EXAMPLES
-        for message in (
-            Message(role=Role.USER, text=_told(Orchestration.model_validate(fields))),
-            Message(role=Role.ASSISTANT, text=json.dumps({
-                "type": kind, "observation": observation, "concepts": concepts, "importance": importance,
-                "agent_insights": {}, "recommendations": advice,
-            })),
-        )
-    ]  # fmt: skip
-    return (Message(role=Role.SYSTEM, text=_SYSTEM), *shown, Message(role=Role.USER, text=_told(done)))
+    shown = []
+    for fields, (kind, observation, concepts, importance, advice) in _EXAMPLES:
+        answer = {
+            "type": kind, "observation": observation, "concepts": concepts, "importance": importance,
+            "agent_insights": {}, "recommendations": advice,
+        }  # fmt: skip
+        shown.append((_told(Orchestration.model_validate(fields)), answer))
+    return few_shot(_SYSTEM, shown, _told(done))
 
 
 def _told(done: Orchestration) -> str:

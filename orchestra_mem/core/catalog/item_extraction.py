@@ -51,17 +51,18 @@ def read_patterns(given: Mapping[str, str]) -> tuple[dict[ItemType, re.Pattern[s
     return patterns, faults
 
 
-def find_items(exchange: Exchange, said: Json, patterns: Patterns) -> list[ItemDraft]:
+def find_items(exchange: Exchange, said: Sequence[str], patterns: Patterns) -> list[ItemDraft]:
     """Find the items of an exchange, one for each sentence: first items of the classifier, then items of the patterns.
 
     Args:
         exchange: Provides the agent and the time.
-        said: The messages of the exchange to search, as from `messages_of`.
+        said: The texts to search, without roles: all count equally, since the items are the agent's own memory.
         patterns: Regular expressions used in addition to the classifier. The first one that matches a sentence decides
             its type, unless the classifier has found a type other than observation.
     """
+    data: list[Json] = [{"content": text} for text in said]
     operation = Operation(
-        id=exchange.id, session="", type="message", data=said, timestamp=exchange.time, tokens=0, entry_tokens=0,
+        id=exchange.id, session="", type="message", data=data, timestamp=exchange.time, tokens=0, entry_tokens=0,
         agent=exchange.agent,
     )  # fmt: skip
     drafts: list[ItemDraft] = []
@@ -73,7 +74,7 @@ def find_items(exchange: Exchange, said: Json, patterns: Patterns) -> list[ItemD
             priority = _RULE_PRIORITY if fact.kind is MustKeepKind.CONSTRAINT else None
             drafts.append(ItemDraft(content=squeeze(fact.text), type=kind, timestamp=exchange.time, priority=priority))
     known = [draft.content for draft in drafts]
-    for sentence in _sentences(said) if patterns else ():
+    for sentence in [squeeze(each) for text in said for each in split_sentences(text)] if patterns else ():
         kind = _matched(sentence, patterns)
         if kind is not None and not any(sentence in text or text in sentence for text in known):
             priority = first_priority(kind) - 1  # a pattern may match by chance
@@ -84,16 +85,6 @@ def find_items(exchange: Exchange, said: Json, patterns: Patterns) -> list[ItemD
 
 def _matched(text: str, patterns: Patterns) -> ItemType | None:
     return next((kind for kind, pattern in patterns.items() if pattern.search(text)), None)
-
-
-def messages_of(exchange: Exchange) -> list[Json]:
-    """Return message and answer without roles: both count equally, since the items are the agent's own memory."""
-    return [{"content": exchange.message}, {"content": exchange.answer}]
-
-
-def _sentences(said: Json) -> list[str]:
-    texts = [str(each.get("content", "")) for each in said if isinstance(each, dict)] if isinstance(said, list) else []
-    return [squeeze(sentence) for text in texts for sentence in split_sentences(text)]
 
 
 def superseded_items(item: MemoryItem, earlier: Sequence[MemoryItem]) -> list[MemoryItem]:

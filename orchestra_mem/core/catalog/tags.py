@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.search.terms import UNSPACED, exact_names, read_query, terms_of
-from orchestra_mem.core.text import split_sentences, squeeze, stem, words
+from orchestra_mem.core.text import STOP_WORDS, split_sentences, squeeze, stem, words
 
 MAX_TAGS = 8
 _MAX_TAG_CHARS = 40
@@ -87,17 +87,12 @@ def _content_words(text: str) -> list[str]:
     found = []
     for word in words(text):
         terms = terms_of(word)
-        is_plain = word.isascii() or word.isalpha()
-        if len(word) >= _MIN_CHARS and len(terms) == 1 and is_plain and not _is_stop(word) and not word.isdecimal():
+        is_plain = (word.isascii() or word.isalpha()) and not (word.isdecimal() or word in STOP_WORDS)
+        if is_plain and len(word) >= _MIN_CHARS and len(terms) == 1:
             found.append(word[:_MAX_TAG_CHARS])
         elif not word.isascii() and len(terms) > 1:
             found += [term for term in terms if len(term) > 1]
     return found
-
-
-def _is_stop(word: str) -> bool:
-    # `terms_of` keeps stop words only if a text has no other words.
-    return terms_of(f"{word} zebra") == terms_of("zebra")
 
 
 def create_summary(text: str, max_words: int) -> str:

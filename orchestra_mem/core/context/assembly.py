@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.context.items import (
-    DEFAULT_SHARES,
     EPOCH_PARTS,
     STABLE_PARTS,
     Item,
@@ -53,7 +52,6 @@ class Epoch:
     number: int
     budget_tokens: int
     prefix: str = field(repr=False)
-    prefix_tokens: int
     tail: tuple[str, ...] = field(repr=False)
     tokens: int
     placements: tuple[Placement, ...] = field(repr=False)
@@ -103,11 +101,8 @@ class Epoch:
 
     def counted_again(self) -> Epoch | None:
         """Count the same text again; None if it now exceeds the budget."""
-        prefix_tokens = self.counter.count(self.prefix) if self.prefix else 0
-        tokens = prefix_tokens + sum(count_piece(self.counter, piece) for piece in self.tail)
-        if not self.counter.additive:
-            tokens = self.counter.count(self.render())
-        return replace(self, prefix_tokens=prefix_tokens, tokens=tokens) if tokens <= self.budget_tokens else None
+        tokens = self.counter.count(self.render())
+        return replace(self, tokens=tokens) if tokens <= self.budget_tokens else None
 
 
 def begin_epoch(
@@ -116,10 +111,10 @@ def begin_epoch(
     number: int,
     budget_tokens: int,
     counter: TokenCounter,
-    shares: Mapping[Part, float] = DEFAULT_SHARES,
-    sources: Mapping[Part, str] | None = None,
-    fill_at_start: float = 0.5,
-    lends: bool = True,
+    shares: Mapping[Part, float],
+    sources: Mapping[Part, str],
+    fill_at_start: float,
+    lends: bool,
 ) -> Epoch:
     """Choose and lay out the first context of a new epoch, which never exceeds the budget, whatever the counter.
 
@@ -138,93 +133,81 @@ def begin_epoch(
         fill_at_start: 0 to 1.
         lends: Whether tokens that stable parts leave unused go to other parts; if not, they stay free for later text.
     """
-    layout = _Layout(items, counter, shares, sources or {}, fill_at_start, lends=lends)
+    fills = {
+        part: PartFill([i for i in items if i.part is part], border_line(part, sources.get(part, "")), counter)
+        for part in EPOCH_PARTS
+    }
+    layout = _Layout(
+        number=number, budget_tokens=budget_tokens, counter=counter, shares=shares, fill_at_start=fill_at_start,
+        lends=lends, fills=fills,
+    )  # fmt: skip
     if counter.additive:
-        return layout.epoch(number, budget_tokens, budget_tokens)
-    return largest_fit(
-        lambda fill_to: layout.epoch(number, budget_tokens, fill_to), lambda epoch: epoch.tokens, budget_tokens
-    )
+        return layout.epoch(budget_tokens)
+    return largest_fit(layout.epoch, lambda epoch: epoch.tokens, budget_tokens)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
     """The items of one epoch by part, which can be filled to different sizes; each form is counted once."""
 
-    def __init__(
-        self,
-        items: Sequence[Item],
-        counter: TokenCounter,
-        shares: Mapping[Part, float],
-        sources: Mapping[Part, str],
-        fill_at_start: float,
-        *,
-        lends: bool,
-    ) -> None:
-        self._counter = counter
-        self._shares = shares
-        self._fill_at_start = fill_at_start
-        self._lends = lends
-        self._preamble_cost = count_piece(counter, PREAMBLE)
-        self._fills = {
-            part: PartFill([i for i in items if i.part is part], border_line(part, sources.get(part, "")), counter)
-            for part in EPOCH_PARTS
-        }
+    number: int
+    budget_tokens: int
+    counter: TokenCounter
+    shares: Mapping[Part, float]
+    fill_at_start: float
+    lends: bool
+    fills: Mapping[Part, PartFill]
 
-    def epoch(self, number: int, budget_tokens: int, fill_to: int) -> Epoch:
+    def epoch(self, fill_to: int) -> Epoch:
         """Fill all parts to at most `fill_to` tokens in total, and lay them out."""
-        preamble = self._preamble_cost if self._preamble_cost * _PREAMBLE_WORTH <= fill_to else 0
+        preamble = count_piece(self.counter, PREAMBLE)
+        preamble = preamble if preamble * _PREAMBLE_WORTH <= fill_to else 0
         shares, rest = {}, fill_to - preamble
         for part in EPOCH_PARTS:
-            shares[part] = min(int(self._shares.get(part, 0.0) * (fill_to - preamble)), rest)
+            shares[part] = min(int(self.shares.get(part, 0.0) * (fill_to - preamble)), rest)
             rest -= shares[part]
-        room = shares[Part.OPERATIONS] + self._fill_stable(shares)
-        start_tokens = int(room * self._fill_at_start)
-        unused = start_tokens - self._fills[Part.OPERATIONS].fill(start_tokens)
-        if self._fill_at_start == 1:  # no room is reserved for later operations
+        # The stable parts get their shares first, then what others leave of theirs, and the operations get the rest.
+        pool = sum(shares[part] - self.fills[part].fill(shares[part]) for part in STABLE_PARTS)
+        room = shares[Part.OPERATIONS] + (self._lend(pool, STABLE_PARTS) if self.lends else 0)
+        start_tokens = int(room * self.fill_at_start)
+        unused = start_tokens - self.fills[Part.OPERATIONS].fill(start_tokens)
+        if self.fill_at_start == 1:  # no room is reserved for later operations
             self._lend(unused, (Part.DECISIONS, Part.WORK_PLAN, Part.PROJECT_STATE, Part.SHARED, Part.SESSION))
-        return self._laid_out(number, budget_tokens, shares, room, start_tokens, preamble)
-
-    def _fill_stable(self, shares: Mapping[Part, int]) -> int:
-        """Fill the stable parts, each within its share, then with unused tokens; return the rest for operations."""
-        pool = sum(shares[part] - self._fills[part].fill(shares[part]) for part in STABLE_PARTS)
-        return self._lend(pool, STABLE_PARTS) if self._lends else 0
+        return self._laid_out(shares, room, start_tokens, preamble)
 
     def _lend(self, pool: int, parts: Sequence[Part]) -> int:
         """Fill parts further with the `pool` of unused tokens, in the given order; return the tokens left."""
         for part in parts:
-            fill = self._fills[part]
+            fill = self.fills[part]
             if not fill.complete:
                 before = fill.used
                 pool -= fill.fill(before + pool) - before
         return pool
 
-    def _laid_out(
-        self, number: int, budget_tokens: int, shares: Mapping[Part, int], room: int, start_tokens: int, preamble: int
-    ) -> Epoch:
-        operations = self._fills[Part.OPERATIONS]
-        stable = [piece for part in STABLE_PARTS for piece in self._fills[part].pieces()]
+    def _laid_out(self, shares: Mapping[Part, int], room: int, start_tokens: int, preamble: int) -> Epoch:
+        operations = self.fills[Part.OPERATIONS]
+        stable = [piece for part in STABLE_PARTS for piece in self.fills[part].pieces()]
         tail = operations.pieces()
         shows = bool(stable or tail)
         head = [PREAMBLE] if preamble and shows else []
         prefix = "".join((*head, *stable))
-        prefix_tokens = (preamble if head else 0) + sum(self._fills[part].used for part in STABLE_PARTS)
-        tokens = prefix_tokens + operations.used
-        if not self._counter.additive:
-            prefix_tokens = self._counter.count(prefix) if prefix else 0
-            tokens = self._counter.count("".join((prefix, *tail))) if shows else 0
+        tokens = (preamble if head else 0) + sum(fill.used for fill in self.fills.values())
+        if not self.counter.additive:
+            tokens = self.counter.count("".join((prefix, *tail))) if shows else 0
         opening = () if tail else (*([PREAMBLE] if preamble and not shows else []), operations.border)
         rooms = [
             PartRoom(
                 part=part, share_tokens=shares[part],
-                room_tokens=room if part is Part.OPERATIONS else self._fills[part].room,
-                border_tokens=self._fills[part].border_cost if self._fills[part].pieces() else 0,
+                room_tokens=room if part is Part.OPERATIONS else self.fills[part].room,
+                border_tokens=self.fills[part].border_cost if self.fills[part].pieces() else 0,
             )
             for part in EPOCH_PARTS
-            if part is not Part.SHARED or self._shares.get(part) or self._fills[part].pieces()  # mostly empty
+            if part is not Part.SHARED or self.shares.get(part) or self.fills[part].pieces()  # mostly empty
         ]  # fmt: skip
         return Epoch(
-            number=number, budget_tokens=budget_tokens, prefix=prefix, prefix_tokens=prefix_tokens, tail=tuple(tail),
-            tokens=tokens, rooms=tuple(rooms), opening=opening, counter=self._counter,
-            placements=tuple(each for part in EPOCH_PARTS for each in self._fills[part].placements(budget_tokens)),
+            number=self.number, budget_tokens=self.budget_tokens, prefix=prefix, tail=tuple(tail), tokens=tokens,
+            rooms=tuple(rooms), opening=opening, counter=self.counter,
+            placements=tuple(each for part in EPOCH_PARTS for each in self.fills[part].placements(self.budget_tokens)),
             preamble_tokens=preamble if head else 0,
             operation_tokens=max(0, start_tokens - operations.border_cost),
         )  # fmt: skip

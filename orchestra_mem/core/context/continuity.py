@@ -34,12 +34,9 @@ MANY_TURNS = 8
 class TurnWindow:
     """The number of turns to show in full, and the reason. `continuity` is -1 to 1, None if it was not measured."""
 
-    turns: int
+    turns: int = USUAL_TURNS
     reason: str
     continuity: float | None = None
-
-
-NO_EMBEDDER = TurnWindow(turns=USUAL_TURNS, reason="there is no embedder to compare messages with")
 
 
 def user_message(operation: Operation) -> str:
@@ -74,18 +71,13 @@ def turn_window(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float
     """
     measured = continuity(message, earlier[-CENTROID_MESSAGES:])
     if measured is None:
-        return TurnWindow(turns=USUAL_TURNS, reason="a message says nothing that can be compared")
+        return TurnWindow(reason="a message says nothing that can be compared")
     turns, reason = USUAL_TURNS, f"continuity {measured:.2f} is within {LOW_CONTINUITY} to {HIGH_CONTINUITY}"
     if measured < LOW_CONTINUITY:
         turns, reason = FEW_TURNS, f"a new topic: continuity {measured:.2f} is under {LOW_CONTINUITY}"
     elif measured > HIGH_CONTINUITY:
         turns, reason = MANY_TURNS, f"one topic: continuity {measured:.2f} is over {HIGH_CONTINUITY}"
     return TurnWindow(turns=turns, continuity=measured, reason=reason)
-
-
-def few_messages(earlier: int) -> TurnWindow:
-    """Return the usual number of turns, because the number of `earlier` messages is too small for a comparison."""
-    return TurnWindow(turns=USUAL_TURNS, reason=f"{earlier} earlier messages are fewer than {CENTROID_MESSAGES}")
 
 
 def continuity(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float32]]) -> float | None:

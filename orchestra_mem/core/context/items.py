@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TypeVar
 
 from orchestra_mem.ports import TokenCounter
@@ -27,10 +26,6 @@ class Part(StrEnum):
 STABLE_PARTS = (Part.PROJECT_STATE, Part.WORK_PLAN, Part.DECISIONS, Part.SHARED, Part.SESSION)
 # The parts of an epoch; recalled memories are appended to it for one request.
 EPOCH_PARTS = (*STABLE_PARTS, Part.OPERATIONS)
-# The source design, section 3.1.
-DEFAULT_SHARES: Mapping[Part, float] = MappingProxyType(
-    {Part.PROJECT_STATE: 0.25, Part.WORK_PLAN: 0.15, Part.DECISIONS: 0.10, Part.SESSION: 0.20, Part.OPERATIONS: 0.30}
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,6 @@ class OrchestratorContext(MappingAccess):
     counter: str
     epoch: int
     prefix: str = field(repr=False)
-    prefix_tokens: int
     preamble_tokens: int
     timeline: str = field(repr=False)
     placements: tuple[Placement, ...] = field(repr=False)
@@ -66,7 +65,6 @@ class OrchestratorContext(MappingAccess):
             counter=epoch.counter.name,
             epoch=epoch.number,
             prefix=epoch.prefix,
-            prefix_tokens=epoch.prefix_tokens,
             preamble_tokens=epoch.preamble_tokens,
             timeline=epoch.timeline,
             placements=epoch.placements,

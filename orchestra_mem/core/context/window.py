@@ -94,9 +94,6 @@ class ContextWindowTracker:
         self.warning_threshold = warning_threshold
         self.refresh_threshold = refresh_threshold
         self.critical_threshold = critical_threshold
-        self._limits = tuple(
-            _first_at_or_over(share, max_tokens) for share in (warning_threshold, refresh_threshold, critical_threshold)
-        )
         self._lock = Lock()
         self._listeners: dict[Threshold, list[Listener]] = {threshold: [] for threshold in Threshold}
         self._used = 0
@@ -129,11 +126,11 @@ class ContextWindowTracker:
 
     def should_refresh(self) -> bool:
         """Check whether the refresh threshold is reached."""
-        return self._used >= self._limits[1]
+        return self.usage_percentage() >= self.refresh_threshold
 
     def would_be_critical(self, more_tokens: int) -> bool:
         """Check whether `more_tokens` in addition to the present usage would reach the critical threshold."""
-        return self._used + more_tokens >= self._limits[2]
+        return (self._used + more_tokens) / self.max_tokens >= self.critical_threshold
 
     def used_tokens(self) -> int:
         """Return the tokens in use; they may exceed the window."""
@@ -187,10 +184,9 @@ class ContextWindowTracker:
         self._announce(before, tokens)
 
     def _announce(self, before: int, after: int) -> None:
-        if after < self._limits[0] or after <= before:
-            return
-        for (threshold, level, meaning), limit in zip(_LEVELS, self._limits, strict=True):
-            if before < limit <= after:
+        shares = self.warning_threshold, self.refresh_threshold, self.critical_threshold
+        for (threshold, level, meaning), share in zip(_LEVELS, shares, strict=True):
+            if before / self.max_tokens < share <= after / self.max_tokens:
                 figures = f"{after / self.max_tokens:.1%} ({after:,} of {self.max_tokens:,} tokens)"
                 _log.log(level, "context window %s: %s, %s", threshold.value, figures, meaning)
                 self._tell(Crossing(threshold=threshold, used_tokens=after, max_tokens=self.max_tokens))
@@ -221,11 +217,3 @@ def past_usage(operations: Sequence[tuple[int, datetime, int]], refreshes: Seque
             UsagePoint(sequence=len(points) + 1, time=time, before_tokens=before, used_tokens=used, event=event)
         )
     return points
-
-
-def _first_at_or_over(share: float, max_tokens: int) -> int:
-    """Return the least number of tokens for which `usage_percentage` is at least `share`."""
-    tokens = max(0, int(share * max_tokens) - 1)
-    while tokens / max_tokens < share:
-        tokens += 1
-    return tokens

@@ -20,13 +20,6 @@ def split_lines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
-def line_ends(text: str) -> list[str]:
-    """Return the end of each line: LF, CR LF, or empty for a last line without one."""
-    lines = text.split("\n")
-    last = [""] if lines.pop() else []
-    return [*("\r\n" if line.endswith("\r") else "\n" for line in lines), *last]
-
-
 def look_changed(gone: Counter[str], new: Counter[str]) -> bool:
     """Check whether lines were reworded, rather than removed while unrelated lines were added nearby.
 

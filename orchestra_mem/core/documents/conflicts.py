@@ -107,7 +107,7 @@ def _block(
         number += 1
         name = f"{base}-{number}"
     used.add(name)
-    said = _said(len(own), bool(machine)) if machines is None else _said_of_two(len(own), bool(machine), *machines)
+    said = _said(len(own), bool(machine), machines)
     return [
         f"<!-- conflict {name}: {said}. Delete this block, or: orchestra-mem accept {name} -->{cr}",
         *(f"> {line}{cr}" if line else f">{cr}" for line in machine),
@@ -115,24 +115,21 @@ def _block(
     ]
 
 
-def _said(own: int, machine: bool) -> str:
+def _said(own: int, has_other: bool, machines: tuple[str, str] | None) -> str:
+    """Say whose lines stand, and what the other side has: the machine, or with `machines` the other machine."""
+    above, stand, them = f"the {own} lines above are", "stand", "them"
+    if own == 1:
+        above, stand, them = "the line above is", "stands", "it"
+    if machines is None:
+        mine, gone = "yours", "you took lines out here"
+        theirs, out = "the machine would write this", f"the machine would take {them} out"
+    else:
+        here, there = machines
+        mine, gone = f"from {here}", f"on {here} lines were taken out here"
+        theirs, out = f"{there} has this", f"{there} has taken it out"
     if not own:
-        return "you took lines out here; the machine would write this"
-    if machine:
-        return f"{_yours(own)}; the machine would write this instead"
-    return f"{_yours(own)}; the machine would take {'it' if own == 1 else 'them'} out"
-
-
-def _said_of_two(own: int, other: bool, here: str, there: str) -> str:
-    if not own:
-        return f"on {here} lines were taken out here; {there} has this"
-    above = "the line above is" if own == 1 else f"the {own} lines above are"
-    stands = "stands" if own == 1 else "stand"
-    return f"{above} from {here} and {stands}; {there} has {'this instead' if other else 'taken it out'}"
-
-
-def _yours(count: int) -> str:
-    return "the line above is yours and stands" if count == 1 else f"the {count} lines above are yours and stand"
+        return f"{gone}; {theirs}"
+    return f"{above} {mine} and {stand}; {f'{theirs} instead' if has_other else out}"
 
 
 def _undecided(before: str, lines: Sequence[str]) -> list[tuple[int, ConflictBlock, list[str]]]:

@@ -33,21 +33,18 @@ _FRONT_BELOW = re.compile(r"^---[ \t]*\r?\n(?=format: )(?:[a-z_]+:[^\n]*\n)+---[
 _GIT_MARKER = re.compile(r"^(?P<marker><{7}|>{7}|\|{7}) [^\n]*$", re.MULTILINE)
 _AS_TEXT = "it is served as the text it is"
 _LEFT = "and the file is left as it is"
-_UTF_16_FAULT = (0, "is UTF-16, not UTF-8; save it as UTF-8", f"what it says is served, {_LEFT}")
 
 
 def text_faults(data: bytes) -> list[tuple[int, str, str]]:
     """Find the faults of a document: line (from 1; 0 for all lines), problem, and how it is handled until repaired."""
     if not data.strip():
         return [(0, "is empty", "nothing of it is served; what the machine writes next stands there alone")]
-    if _utf_16(data):
-        return [_UTF_16_FAULT]
-    if b"\0" in data:  # not text, so no other check applies
-        return [*_nul_faults(data)]
+    if fault := unchangeable(data):  # not text, so no other check applies
+        return [fault]
     text = data.decode("utf-8", "surrogateescape")
     found = [*_byte_faults(data)]
-    if not _PLAIN_FRONT.match(text) and (fault := front_matter_fault(text)):
-        found.append((*fault, _AS_TEXT))
+    if not _PLAIN_FRONT.match(text) and (problem := front_matter_fault(text)):
+        found.append((*problem, _AS_TEXT))
     found += [
         (line, problem, _AS_TEXT) for line, problem in [*_second_fronts(text), *faults(text), *_git_markers(text)]
     ]
@@ -66,13 +63,15 @@ def _copied_numbers(text: str) -> Iterator[tuple[int, str, str]]:
                 yield line.place + 1, problem, "it is kept as text; without its number it is heard as a new line"
 
 
-def unchangeable(data: bytes) -> tuple[int, str] | None:
-    """Return the fault that prevents the machine from writing to a document: line and problem; None if it may write."""
+def unchangeable(data: bytes) -> tuple[int, str, str] | None:
+    """Return the fault, as from `text_faults`, that prevents the machine from writing to a document; None if it may."""
     if _utf_16(data):
-        return _UTF_16_FAULT[:2]
-    for line, problem, _ in _nul_faults(data):
-        return line, problem
-    return None
+        return 0, "is UTF-16, not UTF-8; save it as UTF-8", f"what it says is served, {_LEFT}"
+    count = data.count(b"\0")
+    if not count:
+        return None
+    told, them = ("a NUL byte", "it") if count == 1 else (f"the first of {count:,} NUL bytes", "them")
+    return data.count(b"\n", 0, data.index(b"\0")) + 1, f"{told}; delete it", f"it is served without {them}, {_LEFT}"
 
 
 def shown(data: bytes, size_bytes: int) -> str:
@@ -104,14 +103,6 @@ def _utf_16(data: bytes) -> str | None:
         if data.startswith(mark) or zeros:
             return name
     return None
-
-
-def _nul_faults(data: bytes) -> Iterator[tuple[int, str, str]]:
-    if b"\0" in data:
-        count = data.count(b"\0")
-        told = "a NUL byte" if count == 1 else f"the first of {count:,} NUL bytes"
-        meanwhile = f"it is served without {'it' if count == 1 else 'them'}, {_LEFT}"
-        yield data.count(b"\n", 0, data.index(b"\0")) + 1, f"{told}; delete it", meanwhile
 
 
 def _byte_faults(data: bytes) -> Iterator[tuple[int, str, str]]:

@@ -9,18 +9,28 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import Conflict, Merged, merge
-from orchestra_mem.core.documents.owned_lines import OwnedLine, by_identity, free_rows, owned_keys, owned_lines
+from orchestra_mem.core.documents.owned_lines import (
+    OwnedLine,
+    by_identity,
+    free_rows,
+    owned_keys,
+    owned_lines,
+    shared,
+    undone,
+)
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import has_work, render_line
 from orchestra_mem.core.text import squeeze
 
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
+# Largest saved change, in lines, that an editor may have undone before its next save.
+_MOST_TAKEN_BACK = 4
 # Separates a `- None` line from the name of its section, during a merge only. No document contains this character.
 _MARK = "\0"
 _MARKED = re.compile(rf"{_MARK}[^\r\n]*")
@@ -67,6 +77,32 @@ def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = 
     base, left, person = _agreed(opened, left, person, free)
     base = "\n".join(row for row in base.split("\n") if row.removesuffix("\r") not in free)
     return _unmarked(merge(base, left, person, both=True)).text
+
+
+def ancestor(known: Sequence[str], text: str) -> str:
+    """Reconstruct the text that was edited into `text`, from the texts `known`, in the order of saving.
+
+    The editor last had the newest save that left a trace in `text`: a line that the save added is there, or a line that
+    the save removed is missing. A small change may also have been undone without a trace. If no save qualifies, the
+    editor had the oldest text. Lines of `text` that the newest text lacks count as restored; see `undone`.
+    """
+    lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
+    for (was, now), saved in reversed(list(zip(pairwise(counts), known[1:], strict=True))):
+        came, went = now - was, was - now
+        if came & lines or went - lines or (came + went).total() <= _MOST_TAKEN_BACK:
+            return undone(saved, known[-1], text)
+    return undone(known[0], known[-1], text)
+
+
+def nearest(known: Sequence[str], text: str) -> str:
+    """Return the text in `known` (in the order of writing) that differs from `text` in the fewest lines.
+
+    If the first of several is nearest, `text` may be older than all. Then no line may count as deleted; see `shared`.
+    """
+    lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
+    distances = [((lines - count) + (count - lines)).total() for count in counts]
+    place = distances.index(min(distances))
+    return known[place] if place or known[0] == known[-1] else shared(known[-1], text)
 
 
 def merge_people(opened: str, theirs: str, mine: str) -> Merged:

@@ -56,10 +56,8 @@ def make_entry(operation: Operation, *, started: date, max_chars: int) -> Entry:
     if time.date() != started:
         when = f"{time:%Y-%m-%d} {when}"
     heading = f"### [{when}] {title} (op {operation.id})\n"
-    reported = operation.tokens if operation.tokens != operation.entry_tokens else None
-    body = entry_body(operation.type, operation.data, tokens=reported, max_chars=max_chars, pointer=operation.id)
     short = f"- [{when}] {title} (op {operation.id}){_outcome(operation.data)}\n"
-    return Entry(operation=operation, text=f"{heading}{body}\n", short=short)
+    return Entry(operation=operation, text=f"{heading}{_body(operation, max_chars)}\n", short=short)
 
 
 def entry_title(operation_type: str, data: Json) -> str:
@@ -73,28 +71,26 @@ def entry_title(operation_type: str, data: Json) -> str:
     return kind
 
 
-def entry_body(operation_type: str, data: Json, *, tokens: int | None, max_chars: int, pointer: int) -> str:
-    """Render the text below the heading: one line per field, at most about `max_chars` characters.
-
-    `tokens`: Token count to show; None omits this line. `pointer`: Id of the operation, for `expand`.
-    """
+def _body(operation: Operation, max_chars: int) -> str:
+    """Render the text below the heading: one line per field, at most about `max_chars` characters."""
+    data = operation.data
     fields = data if isinstance(data, dict) else {"data": data}
     limit = max(80, max_chars * 3 // 4)
     lines: list[str] = []
     used = 0
     for name, value in fields.items():
         if used >= max_chars:
-            lines.append(f"*({len(fields) - len(lines):,} more fields: expand op {pointer})*\n")
+            lines.append(f"*({len(fields) - len(lines):,} more fields: expand op {operation.id})*\n")
             break
         line = (
             ""
             if name == AS_GIVEN or value in (None, "", [], {})
-            else _field_line(operation_type, name, value, min(limit, max_chars - used), pointer)
+            else _field_line(operation, name, value, min(limit, max_chars - used))
         )
         lines.append(line)
         used += len(line)
-    if tokens is not None:
-        lines.append(f"**Tokens**: {tokens:,}\n")
+    if operation.tokens != operation.entry_tokens:  # the caller has reported another count
+        lines.append(f"**Tokens**: {operation.tokens:,}\n")
     return "".join(lines)
 
 
@@ -205,13 +201,13 @@ def _some(items: list[T]) -> list[T]:
     return items if len(items) <= _MAX_ITEMS else [*items[: _MAX_ITEMS - 1], items[-1]]
 
 
-def _field_line(operation_type: str, name: str, value: Json, max_chars: int, pointer: int) -> str:
+def _field_line(operation: Operation, name: str, value: Json, max_chars: int) -> str:
     if isinstance(value, str):
-        text = visible(clip(value, max_chars, f": expand op {pointer}"))
+        text = visible(clip(value, max_chars, f": expand op {operation.id}"))
     else:
         text = flat(value, max_chars)
     text = clip(text, max_chars * 2).strip("\n")
-    if operation_type == "nl_command" and name == "user_input" and "\n" not in text:
+    if operation.type == "nl_command" and name == "user_input" and "\n" not in text:
         return f'**Input**: "{text}"\n'
     if "\n" not in text:
         return f"**{label(name)}**: {text}\n"

@@ -42,7 +42,9 @@ _MARK = re.compile(
     re.MULTILINE,
 )
 _FIRST_MARK = re.compile(_MARK.pattern.removeprefix(r"\n"), re.MULTILINE)
-_UNDERLINE = re.compile(r"(?:=+|-+) *$")
+_HEADING = re.compile(
+    r"\ufeff? {0,3}#{1,6}(?:[ \t][^\n]*)?\r?(?:\n|\Z)|.*?\n {0,3}(?:=+|-+)[ \t]*\r?(?:\n|\Z)", re.DOTALL
+)
 _RULE = re.compile(r" {0,3}-{3,}[ \t\r]*$", re.MULTILINE)
 
 
@@ -72,13 +74,8 @@ class Block:
     @property
     def heading(self) -> str:
         """Lines of the heading with their line ends, including an underline; empty if there is no heading."""
-        if not self.level:
-            return ""
-        end = self.text.find("\n") + 1 or len(self.text)
-        if not self.text.lstrip("\ufeff ").startswith("#" * self.level):
-            while not _UNDERLINE.match(self.text[self.text.rfind("\n", 0, end - 1) + 1 : end].strip()):
-                end = self.text.find("\n", end) + 1 or len(self.text)
-        return self.text[:end]
+        found = _HEADING.match(self.text) if self.level else None
+        return found[0] if found else ""
 
 
 # Reading and writing a document parses the same few texts several times.

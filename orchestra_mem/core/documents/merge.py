@@ -10,21 +10,18 @@ The library merge3 (diff3) is under GPL-2.0-or-later and this project under MIT,
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from orchestra_mem.core.documents.alignment import (
-    line_ends,
-    look_changed,
-    matched_lines,
-    moved_lines,
-    split_lines,
-)
+from orchestra_mem.core.documents.alignment import look_changed, matched_lines, moved_lines, split_lines
 from orchestra_mem.core.documents.markdown import Block, line_end, split_blocks
 from orchestra_mem.core.documents.owned_lines import is_machines
+
+_LINE_END = re.compile(r"\r?\n|(?<=[^\n])\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +62,6 @@ def merge(
     return _Merge(base, machine, person, both=both or peers, peers=peers, follow=follow).merged()
 
 
-@dataclass(frozen=True, slots=True)
-class _Collision:
-    """A conflict: the person's lines from `start` to before `stop`, which stay, and those of base and machine."""
-
-    start: int
-    stop: int
-    base: list[str]
-    machine: list[str]
-
-
 class _Merge:
     """State of a merge. Places are line indexes from 0; -1 is before the first line."""
 
@@ -82,7 +69,8 @@ class _Merge:
         self, base: str, machine: str, person: str, *, both: bool, peers: bool, follow: Container[str]
     ) -> None:
         self._base, self._machine, self._person = map(split_lines, (base, machine, person))
-        self._ends, self._end = line_ends(person), line_end(person if "\n" in person else machine)
+        # The end of each line, empty for a last line without one.
+        self._ends, self._end = _LINE_END.findall(person), line_end(person if "\n" in person else machine)
         self._both, self._peers, self._follow = both, peers, follow
         self._sections = split_blocks(base)
         # Places of headings in the person's text, each with the end of its section.
@@ -113,8 +101,10 @@ class _Merge:
         self._gone: set[int] = set()
         # Lines to insert after a line of the person's text.
         self._behind: defaultdict[int, list[str]] = defaultdict(list)
-        self._collisions: list[_Collision] = []
-        self._left_out: dict[int, _Collision] = {}
+        # Conflicts: the places of the person's lines, which stay, and the lines of base and machine.
+        self._collisions: list[tuple[range, list[str], list[str]]] = []
+        # By the start of a removed section: the list of the machine's lines for it, which grows hunk by hunk.
+        self._left_out: dict[int, list[str]] = {}
 
     def _section(self, line: int) -> Block:
         """Return the section of base that contains a line."""
@@ -225,7 +215,7 @@ class _Merge:
         self._gone.difference_update(place for place in places if place not in self._went)
         lines = [self._base[line] for line in old], [self._machine[place] for place in new]
         if [self._person[place] for place in places] != lines[1]:  # else both made the same change
-            self._collisions.append(_Collision(places.start, places.stop, *lines))
+            self._collisions.append((places, *lines))
 
     def _leave_out(self, line: int, added: Sequence[str]) -> None:
         """Record all additions to a removed section as one conflict; with `both`, insert them below its heading."""
@@ -238,19 +228,16 @@ class _Merge:
             return
         if not added:
             return
-        found = self._left_out.get(rows.start)
-        if found is None:
-            at = self._section_end(self._above(rows.start, 0)) + 1
-            heading = self._base[rows.start]
-            found = _Collision(at, at, self._base[rows.start : rows.stop], [heading, ""])
-            self._left_out[rows.start] = found
+        if rows.start not in self._left_out:
+            at, heading = self._section_end(self._above(rows.start, 0)), self._base[rows.start]
             if self._both:
-                self._behind[at - 1] += [""] if is_entry else ["", heading, ""]
+                lines = self._behind[at]
+                lines += [""] if is_entry else ["", heading, ""]
             else:
-                self._collisions.append(found)
-        found.machine.extend(added)
-        if self._both:
-            self._behind[found.start - 1] += added
+                lines = [heading, ""]
+                self._collisions.append((range(at + 1, at + 1), self._base[rows.start : rows.stop], lines))
+            self._left_out[rows.start] = lines
+        self._left_out[rows.start] += added
 
     def _section_end(self, at: int) -> int:
         """Return the last line of the section that contains a line of the person's."""
@@ -327,12 +314,12 @@ class _Merge:
         lines.append(len(texts))
         conflicts = tuple(
             Conflict(
-                line=lines[each.start + 1] + 1,
-                base=self._text(each.base),
-                machine=self._text(each.machine),
-                person="".join(texts[lines[each.start + 1] : lines[each.stop + 1]]),
+                line=lines[own.start + 1] + 1,
+                base=self._text(base),
+                machine=self._text(machine),
+                person="".join(texts[lines[own.start + 1] : lines[own.stop + 1]]),
             )
-            for each in sorted(self._collisions, key=lambda each: each.start)
+            for own, base, machine in sorted(self._collisions, key=lambda each: each[0].start)
         )
         return Merged(text="".join(texts), conflicts=conflicts)
 

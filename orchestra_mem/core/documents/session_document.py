@@ -29,9 +29,6 @@ _ENTRY = re.compile(
     r"|\[[\d -]*\d:\d[\d:]*\] .*\(op (\d{1,18})\)$"
 )
 _SUMMARY = re.compile(r"Summary S(\d{1,18}): .*\(level \d+\)")
-# The same patterns for lines of a document.
-_OWN_ENTRY = re.compile(r"(### \[[\d :-]+\] [^\n]*\(op \d+)(\)\s*)")
-_OWN_SUMMARY = re.compile(r"### (Summary S\d+)(: )")
 UNKNOWN = "not in the database"
 
 
@@ -94,12 +91,12 @@ def mark_unknown_blocks(text: str, last_operation: int, last_summary: int) -> st
     """
     told: list[str] = []
     for part in SessionDocument.parse(text).parts:
-        heading, end, rest = part.block.text.partition("\n")
+        block = part.block.text
         if part.operation > last_operation:
-            heading = _OWN_ENTRY.sub(rf"\1, {UNKNOWN}\2", heading)
+            block = re.sub(r"\((op \d+)\)(?!.*\(op \d)", rf"(\1, {UNKNOWN})", block, count=1)
         elif part.summary > last_summary:
-            heading = _OWN_SUMMARY.sub(rf"### Earlier \1 ({UNKNOWN})\2", heading)
-        told.append(f"{heading}{end}{rest}")
+            block = re.sub(r"(Summary S\d+): ", rf"Earlier \1 ({UNKNOWN}): ", block, count=1)
+        told.append(block)
     return "".join(told)
 
 

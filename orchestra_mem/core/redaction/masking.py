@@ -9,9 +9,8 @@ from __future__ import annotations
 import hmac
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
@@ -76,24 +75,6 @@ _ESCAPES = frozenset(r"\b \f \n \r \t \u".split())  # in JSON
 _ROUNDS = 5  # a secret may hide another next to it; only texts made for the purpose need more than two rounds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RedactionSettings:
-    """Kinds of secrets to search for, and how to replace them. Kinds are given by their names in `GROUPS`, or by group.
-
-    `on`: Kinds to find in addition to the secrets. `off`: Kinds not to find. `names`: People's names, found if the kind
-    `name` is on. `patterns`: The user's own kinds, each a name and a regular expression; its first group, if it has
-    one, is the secret. `allow`: Texts to keep. `allow_patterns`: Texts that one of these matches entirely are kept.
-    """
-
-    mode: RedactionChoice = RedactionChoice.MASK
-    on: frozenset[str] = frozenset()
-    off: frozenset[str] = frozenset()
-    names: tuple[str, ...] = ()
-    patterns: tuple[tuple[str, str], ...] = ()
-    allow: frozenset[str] = frozenset()
-    allow_patterns: tuple[str, ...] = ()
-
-
 class RedactedSpan(NamedTuple):
     """The position of a secret in the source, and its kind. If rules overlap, the least `rank` determines the kind."""
 
@@ -110,30 +91,24 @@ class Redacted:
     text: str
     found: tuple[RedactedSpan, ...] = ()
 
-    @property
-    def counts(self) -> Counter[str]:
-        """The number of secrets of each kind."""
-        return Counter(each.kind for each in self.found)
 
-
-def redact(text: str, settings: RedactionSettings, key: bytes) -> Redacted:
-    """Replace the secrets in a text; `key` is the project's key. Linear in the text, and idempotent."""
-    if settings.mode is RedactionChoice.OFF:
+def redact(text: str, rules: Rules) -> Redacted:
+    """Replace the secrets in a text. Linear in the text, and idempotent."""
+    if rules.mode is RedactionChoice.OFF:
         return Redacted(text=text)
-    found = _rules_of(settings).find(text)
-    return Redacted(text=_replaced(text, found, settings.mode, key), found=tuple(found))
+    found = rules.find(text)
+    return Redacted(text=_replaced(text, found, rules), found=tuple(found))
 
 
-def redact_value(value: Any, settings: RedactionSettings, key: bytes) -> tuple[Any, Counter[str]]:
+def redact_value(value: Any, rules: Rules) -> tuple[Any, Counter[str]]:
     """Redact all strings and keys in nested dicts, lists and tuples, however deep. Other values are unchanged.
 
     The key of a string counts as its context, as in `{"password": "hunter2"}`; so does a `name` or `key` next to a
     `value`. Returns the value and the number of secrets of each kind.
     """
     counts: Counter[str] = Counter()
-    if settings.mode is RedactionChoice.OFF:
+    if rules.mode is RedactionChoice.OFF:
         return value, counts
-    rules = _rules_of(settings)
     # A single pass for all strings, because each pass may release the interpreter to another thread.
     whole = WALL.join(_strings(value))
     anchors = rules.anchors.standing_in(whole)
@@ -145,34 +120,55 @@ def redact_value(value: Any, settings: RedactionSettings, key: bytes) -> tuple[A
         if not found:
             return text
         counts.update(each.kind for each in found)
-        return _replaced(text, found, settings.mode, key)
+        return _replaced(text, found, rules)
 
     return _mapped(value, cleaned), counts
 
 
-def faults(settings: RedactionSettings) -> tuple[str, ...]:
-    """Describe each setting that cannot be used, in a sentence; all others are in effect."""
-    return _rules_of(settings).faults
+@dataclass(kw_only=True, eq=False)
+class Rules:
+    """Kinds of secrets to search for, and how to replace them. Kinds are given by their names in `GROUPS`, or by group.
 
+    `key`: The project's key. `personal`: Whether to find all personal data. `add_kinds`: Kinds to find in addition to
+    the secrets. `skip_kinds`: Kinds not to find. `names`: People's names, found if the kind `name` is on. `allow`:
+    Texts to keep. `allow_patterns`: Texts that one of these matches entirely are kept. `patterns`: The user's own
+    kinds, each a name and a regular expression; its first group, if it has one, is the secret. `faults`: Describes
+    each setting that cannot be used, in a sentence; all others are in effect.
+    """
 
-class _Rules:
-    """Compiled settings."""
+    key: bytes = field(repr=False)
+    mode: RedactionChoice = RedactionChoice.MASK
+    personal: bool = False
+    add_kinds: Sequence[str] = ()
+    skip_kinds: Sequence[str] = ()
+    names: Sequence[str] = ()
+    allow: Sequence[str] = ()
+    allow_patterns: Sequence[str] = ()
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list, init=False)
 
-    def __init__(self, settings: RedactionSettings) -> None:
-        said: list[str] = []
-        self._unasked = (GROUPS["personal"] - _kinds(settings.on)) | _kinds(settings.off)
+    def __post_init__(self) -> None:
+        on = {*self.add_kinds, *(["personal"] if self.personal else [])}
+        self._unasked = (GROUPS["personal"] - _kinds(on)) | _kinds(self.skip_kinds)
         self._forms: dict[Anchor, list[tuple[int, Detector]]] = defaultdict(list)
-        named = [detector_of_names(settings.names)] if settings.names else []
+        named = [detector_of_names(self.names)] if self.names else []
         for rank, detector in enumerate((*DETECTORS, *PERSONAL, *named)):
             for anchor in detector.anchors.split("|") if detector.kind not in self._unasked else ():
                 self._forms[anchor, detector.folded].append((rank, detector))
         self.anchors = Anchors(self._forms)
-        self._own = [own for own in _compiled(settings.patterns, said) if own[0] not in self._unasked]
-        self._allow = settings.allow
-        self._allow_patterns = [each for _, each in _compiled([("allow", p) for p in settings.allow_patterns], said)]
-        known = frozenset(name for name, _ in settings.patterns).union(GROUPS, *GROUPS.values())
-        said += [f"there is no kind {kind!r} to switch" for kind in sorted((settings.on | settings.off) - known)]
-        self.faults = tuple(said)
+        self._own = [own for own in self._compiled(self.patterns.items()) if own[0] not in self._unasked]
+        self._allowed = [pattern for _, pattern in self._compiled(("allow", each) for each in self.allow_patterns)]
+        unknown = on.union(self.skip_kinds).difference(self.patterns, GROUPS, *GROUPS.values())
+        self.faults += [f"there is no kind {kind!r} to switch" for kind in sorted(unknown)]
+
+    def _compiled(self, patterns: Iterable[tuple[str, str]]) -> Iterator[tuple[str, re.Pattern[str]]]:
+        for name, pattern in patterns:
+            named = _KIND.fullmatch(name)
+            fault = fault_of(pattern) if named else "its name is not of small letters, digits and hyphens"
+            if fault:
+                self.faults.append(f"the pattern {name!r} ({pattern}) is left out: {fault}")
+            else:
+                yield name, re.compile(pattern, re.MULTILINE)
 
     def may_find(self, text: str, anchors: Collection[Anchor]) -> bool:
         """Check whether a text with these anchors can contain a secret; most texts cannot."""
@@ -211,8 +207,8 @@ class _Rules:
         ]
 
     def _takes(self, secret: str) -> bool:
-        allowed = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allow_patterns)
-        return not allowed and secret not in self._allow and WALL not in secret
+        allowed = len(secret) <= MAX_CHARS and any(each.fullmatch(secret) for each in self._allowed)
+        return not allowed and secret not in self.allow and WALL not in secret
 
     def _spans(self, text: str, anchors: Collection[Anchor], first: int, last: int) -> Iterator[RedactedSpan]:
         """Yield every match in the part of a text from `first` to `last`."""
@@ -229,18 +225,6 @@ class _Rules:
         for kind, pattern in self._own:
             for start, end in find_user_matches(pattern, part):
                 yield RedactedSpan(first + start, first + end, len(DETECTORS), kind)
-
-
-_rules_of = lru_cache(maxsize=8)(_Rules)
-
-
-def _compiled(patterns: Iterable[tuple[str, str]], said: list[str]) -> Iterator[tuple[str, re.Pattern[str]]]:
-    for name, pattern in patterns:
-        fault = fault_of(pattern) if _KIND.fullmatch(name) else "its name is not of small letters, digits and hyphens"
-        if fault:
-            said.append(f"the pattern {name!r} ({pattern}) is left out: {fault}")
-        else:
-            yield name, re.compile(pattern, re.MULTILINE)
 
 
 def _kinds(names: Iterable[str]) -> frozenset[str]:
@@ -288,11 +272,12 @@ def _spliced(text: str, parts: Iterable[tuple[RedactedSpan, str]]) -> str:
     return "".join([*pieces, text[at:]]) if pieces else text
 
 
-def _replaced(text: str, found: Iterable[RedactedSpan], mode: RedactionChoice, key: bytes) -> str:
+def _replaced(text: str, found: Iterable[RedactedSpan], rules: Rules) -> str:
     def placeholder(each: RedactedSpan) -> str:
+        if rules.mode is RedactionChoice.DROP:
+            return "[redacted]"
         secret = text[each.start : each.end].encode("utf-8", "surrogatepass")
-        told = f":{each.kind}:{hmac.digest(key, secret, 'sha256').hex()[:4]}" if mode is RedactionChoice.MASK else ""
-        return f"[redacted{told}]"
+        return f"[redacted:{each.kind}:{hmac.digest(rules.key, secret, 'sha256').hex()[:4]}]"
 
     return _spliced(text, ((each, placeholder(each)) for each in found))
 

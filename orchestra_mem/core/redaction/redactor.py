@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.choices import RedactionChoice
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.redaction.masking import Redacted, RedactionSettings
+    from orchestra_mem.core.redaction.masking import Redacted, Rules
 
 
-@dataclass(frozen=True, kw_only=True)
 class Redactor:
-    """Replaces secrets in texts and JSON values by placeholders.
+    """Replaces secrets in texts and JSON values by placeholders. The arguments are those of `masking.Rules`."""
 
-    `key` is the project's key, `personal` switches all personal data on. For the other fields see `RedactionSettings`.
-    """
-
-    key: bytes
-    mode: RedactionChoice = RedactionChoice.MASK
-    personal: bool = False
-    add_kinds: Sequence[str] = ()
-    skip_kinds: Sequence[str] = ()
-    names: Sequence[str] = ()
-    allow: Sequence[str] = ()
-    allow_patterns: Sequence[str] = ()
-    patterns: Mapping[str, str] | None = None
+    def __init__(self, **given: Any) -> None:
+        self._given = given
 
     @cached_property
-    def _settings(self) -> RedactionSettings:
-        from orchestra_mem.core.redaction.masking import RedactionSettings
+    def _rules(self) -> Rules:
+        from orchestra_mem.core.redaction.masking import Rules
 
-        return RedactionSettings(
-            mode=self.mode, on=frozenset(self.add_kinds) | ({"personal"} if self.personal else set()),
-            off=frozenset(self.skip_kinds), names=tuple(self.names), patterns=tuple((self.patterns or {}).items()),
-            allow=frozenset(self.allow), allow_patterns=tuple(self.allow_patterns),
-        )  # fmt: skip
+        return Rules(**self._given)
 
     def text(self, text: str) -> str:
         """Return a text without its secrets."""
@@ -52,7 +35,7 @@ class Redactor:
     def _redacted(self, text: str) -> Redacted:
         from orchestra_mem.core.redaction.masking import redact
 
-        return redact(text, self._settings, self.key)
+        return redact(text, self._rules)
 
     def value(self, value: Json) -> Json:
         """Return a JSON value without the secrets in its strings and keys."""
@@ -65,12 +48,9 @@ class Redactor:
     def _cleaned(self, value: Json) -> tuple[Json, Mapping[str, int]]:
         from orchestra_mem.core.redaction.masking import redact_value
 
-        return redact_value(value, self._settings, self.key)
+        return redact_value(value, self._rules)
 
     def faults(self) -> Sequence[str]:
         """Describe each setting that cannot be used, in a sentence."""
-        if not (self.add_kinds or self.skip_kinds or self.patterns or self.allow_patterns):
-            return ()
-        from orchestra_mem.core.redaction.masking import faults
-
-        return faults(self._settings)
+        may_be_wrong = any(map(self._given.get, ("add_kinds", "skip_kinds", "patterns", "allow_patterns")))
+        return self._rules.faults if may_be_wrong else ()

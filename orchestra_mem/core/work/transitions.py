@@ -104,21 +104,16 @@ CREATED, NOTE = "created", "note"
 """Values of `WorkEvent.field` for events that do not change a field of the item."""
 
 
-def _list_text(values: tuple[Any, ...]) -> str | None:
-    return json.dumps(values, ensure_ascii=False) if values else None
-
-
-def _list(text: str | None) -> tuple[Any, ...]:
-    return tuple(json.loads(text)) if text else ()
-
-
 def _if_any(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else change(value)
 
 
 _TEXTS = (lambda value: value or None, lambda text: text or "")
 _TIMES = (_if_any(datetime.isoformat), _if_any(datetime.fromisoformat))
-_LISTS = (_list_text, _list)
+_LISTS = (
+    lambda values: json.dumps(values, ensure_ascii=False) if values else None,
+    lambda text: tuple(json.loads(text)) if text else (),
+)
 # By field name: a function that converts the field's value to text, and a function that converts the text back.
 _FIELDS: Mapping[str, tuple[Callable[[Any], str | None], Callable[[Any], Any]]] = {
     "title": _TEXTS,
@@ -226,8 +221,4 @@ def _line(change: NetChange | WorkEvent, name: str) -> str:
         return f"{name} was created"
     if change.field == NOTE:
         return f"noted with {name}: {change.after}"
-    return f"{name}: {change.field.replace('_', ' ')} {_value(change.after)}, was {_value(change.before)}"
-
-
-def _value(text: str | None) -> str:
-    return text if text else "none"
+    return f"{name}: {change.field.replace('_', ' ')} {change.after or 'none'}, was {change.before or 'none'}"
