@@ -146,6 +146,12 @@ def test_front_matter_is_known_with_any_line_end_and_byte_order_mark(end: str, m
     assert without_front_matter(text) == f"# Title{end}"
 
 
+def test_prose_between_two_rules_is_no_front_matter() -> None:
+    """A rule, a blank line and prose are text, even if another rule follows; a blank line before keys is allowed."""
+    assert without_front_matter("---\n\na\n\n---\nb") == "---\n\na\n\n---\nb"
+    assert without_front_matter("---\n\nformat: 1\n---\nb") == "b"
+
+
 @pytest.mark.parametrize(("text", "fault"), cases("a_damaged_front_matter_is_told_with_its_line"))
 def test_a_damaged_front_matter_is_told_with_its_line(text: str, fault: list[int | str]) -> None:
     """A fault of the front matter is reported with the number of its first wrong line, counted from 1."""

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
 PIN = "<!-- pin -->"
 
-FRONT = re.compile(r"\ufeff?---[ \t]*\r?\n(?P<body>.*?)^---[ \t]*\r?(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+# A rule, a blank line and prose are no front matter, even if another rule follows.
+FRONT = re.compile(
+    r"\ufeff?---[ \t]*\r?\n(?![ \t]*\r?\n\s*+(?![A-Za-z_][\w-]*:|\#|---))(?P<body>.*?)^---[ \t]*\r?(?:\n|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 # Values without quotes: whole numbers, times, and words that YAML does not take for true, false or null.
 _PLAIN = re.compile(
     r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)(?:[A-Za-z](?:[\w ./-]*[\w./-])?|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+)"

@@ -183,7 +183,7 @@ def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", [r"cust-\d+(?:-\d+)?", r"\bA\d+x|\bB\d+x", r"(?:\d+|[a-z]+)-\d+", "a+b|a+c"])
 def test_repeats_that_cannot_share_a_text_are_accepted(pattern: str) -> None:
     """Repeats in different alternatives, or separated by a character that neither takes, are no fault."""
-    assert faults(RedactionSettings(patterns=(("own", pattern),))) == ()
+    assert Rules(key=KEY, patterns={"own": pattern}).faults == []
 
 
 def test_a_pattern_that_is_let_through_is_linear() -> None:
