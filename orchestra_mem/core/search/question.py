@@ -88,12 +88,6 @@ def read_question(query: str, now: datetime) -> Question:
     )
 
 
-def names_agent(question: Question, agent: str | None) -> bool:
-    """Check whether a question names an agent: whether it has all content words of the agent's name."""
-    words = content_words(agent) if agent else []
-    return bool(words) and all(word in question.words for word in words)
-
-
 def periods_in(query: str, now: datetime) -> tuple[Period, ...]:
     """Return the distinct periods that a query names, in order; impossible dates such as 31 June are ignored."""
     midnight = partial(datetime.combine, time=time(), tzinfo=UTC)
