@@ -161,7 +161,7 @@ class SearchCalls:
         parts = self._parts
         try:
             hits = self.search(query, limit=max_results).hits
-            parts.search.open().note_recalled([hit.chunk.text for hit in hits])
+            parts.search.open().indexer.note_recalled([hit.chunk.text for hit in hits])
         except (StorageError, SearchError):
             logger.warning("search cannot be used; looking through the live tiers", exc_info=True)
             lines = [entry.short.strip() for entry in reversed(self._life.snapshot().entries)]
