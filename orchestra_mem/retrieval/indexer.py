@@ -11,9 +11,10 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from orchestra_mem.catalog_types import CatalogStore, ItemStatus
@@ -43,7 +44,7 @@ from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracke
 
 logger = logging.getLogger(__name__)
 
-_OPERATIONS_AT_ONCE = 100
+_AT_ONCE = 100
 _STORED_AT_ONCE = 1_000
 _VECTORS_AT_ONCE = 256
 # Boilerplate that the program writes into documents and search leaves out: times, counts, lists of operations.
@@ -160,8 +161,9 @@ class Indexer:
         yield
         yield from self._stored()
         yield from self._operations()
-        yield from self._summaries()
-        yield from self._facts()
+        ledger = self._from.ledger
+        yield from self._since("summaries", ledger.next_summary_id() - 1, 1, self._add_summaries)
+        yield from self._since("facts", ledger.next_must_keep_id() - 1, _AT_ONCE, self._add_facts)
         yield from self._work()
         yield from self._catalog()
 
@@ -177,7 +179,7 @@ class Indexer:
     def _newest(self) -> None:
         """Index the newest operations before everything else: queries are most likely about them."""
         indexed, last = self._number("operations"), self._from.log.last_operation()
-        first = max(indexed, self._ahead, last - _OPERATIONS_AT_ONCE)
+        first = max(indexed, self._ahead, last - _AT_ONCE)
         if first < last:
             self._add_operations(first, last, self._border(last))
             self._ahead = last
@@ -193,16 +195,11 @@ class Indexer:
         last = self._from.log.last_operation()
         border = self._border(last)
         indexed = self._number("operations")
-        for first in range(self._number("working"), min(border, indexed + 1), _OPERATIONS_AT_ONCE):
-            self._add_operations(first - 1, min(first + _OPERATIONS_AT_ONCE, border, indexed + 1) - 1, border)
+        for first in range(self._number("working"), min(border, indexed + 1), _AT_ONCE):
+            self._add_operations(first - 1, min(first + _AT_ONCE, border, indexed + 1) - 1, border)
             yield
         self._mark("working", border)
-        while indexed < last:
-            through = min(indexed + _OPERATIONS_AT_ONCE, last)
-            self._add_operations(indexed, through, border)
-            indexed = through
-            self._mark("operations", indexed)
-            yield
+        yield from self._since("operations", last, _AT_ONCE, partial(self._add_operations, border=border))
 
     def _add_operations(self, after: int, through: int, border: int) -> None:
         operations = self._from.log.operations(OperationFilter(after=after, through=through))
@@ -238,28 +235,29 @@ class Indexer:
                 self._mark("stored", through)
             yield
 
-    def _summaries(self) -> Iterator[None]:
-        last = self._from.ledger.next_summary_id() - 1
-        for number in range(self._number("summaries") + 1, last + 1):
-            summary = self._from.ledger.summary(number)
+    def _since(self, name: str, last: int, size: int, index: Callable[[int, int], None]) -> Iterator[None]:
+        """Index what has come since a mark, up to number `last`, in steps of `size`. Set the mark after each step.
+
+        `index` is called with the number before the first one of a step, and with the last one.
+        """
+        for after in range(self._number(name), last, size):
+            through = min(after + size, last)
+            index(after, through)
+            self._mark(name, through)
+            yield
+
+    def _add_summaries(self, after: int, through: int) -> None:
+        for summary in map(self._from.ledger.summary, range(after + 1, through + 1)):
             for child in summary.children:
                 # The children stay findable through this summary and through their operations.
                 self._index.remove(list(self._index.keys(f"S{child}")))
             # Summaries of level 0, of whole sessions and of sections, are indexed as part of their documents.
             if summary.level and not summary.parent:
                 self._index.add(chunk_summary(summary))
-            self._mark("summaries", number)
-            yield
 
-    def _facts(self) -> Iterator[None]:
-        last = self._from.ledger.next_must_keep_id() - 1
-        first = self._number("facts") + 1
-        for start in range(first, last + 1, _OPERATIONS_AT_ONCE):
-            numbers = list(range(start, min(start + _OPERATIONS_AT_ONCE, last + 1)))
-            facts = self._from.ledger.must_keeps_by_id(numbers)
-            self._index.add([chunk_fact(fact) for fact in facts])
-            self._mark("facts", numbers[-1])
-            yield
+    def _add_facts(self, after: int, through: int) -> None:
+        facts = self._from.ledger.must_keeps_by_id(list(range(after + 1, through + 1)))
+        self._index.add(list(map(chunk_fact, facts)))
 
     def _work(self) -> Iterator[None]:
         """Index the work items that have changed."""
@@ -267,8 +265,8 @@ class Indexer:
         if state is None:
             return
         events = state.events(after=self._number("work"))
-        for start in range(0, len(events), _OPERATIONS_AT_ONCE):
-            some = events[start : start + _OPERATIONS_AT_ONCE]
+        for start in range(0, len(events), _AT_ONCE):
+            some = events[start : start + _AT_ONCE]
             chunks = [chunk_work_item(*each) for each in _changed_items(state, some)]
             self._replace({chunk.group for chunk in chunks}, chunks)
             self._mark("work", some[-1].id)
@@ -277,7 +275,7 @@ class Indexer:
     def _catalog(self) -> Iterator[None]:
         """Index the catalog items that have changed; remove those that are no longer live."""
         catalog = self._from.catalog
-        while catalog and (items := catalog.changed_after(self._number("catalog"), _OPERATIONS_AT_ONCE)):
+        while catalog and (items := catalog.changed_after(self._number("catalog"), _AT_ONCE)):
             live = [chunk_item(item) for item in items if item.status is ItemStatus.LIVE]
             self._replace([f"M{item.number}" for item in items], live)
             self._mark("catalog", items[-1].changed)
