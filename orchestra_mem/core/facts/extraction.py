@@ -66,13 +66,8 @@ class _Text(NamedTuple):
     field: Field
 
 
-def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
-    """Find the facts that a summary of an operation must keep, in the order of its fields; see `find_in_operations`."""
-    return find_in_operations([operation])[0]
-
-
 def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, ...]]:
-    """Find the facts that summaries of these operations must keep. One call is faster than many.
+    """Find the facts that summaries of operations must keep, in the order of their fields. Batches are faster.
 
     Prose is classified sentence by sentence; tool output is searched for failures only. A fact's text is a verbatim
     passage of a field, with two additions: a short value comes with its field's name and its subject
