@@ -134,21 +134,15 @@ class Searcher:
         names = question.terms.identifiers if mode is not SearchMode.DENSE else ()
         exact = self.index.keyword(Terms(terms=names, identifiers=names), where, limit).ids if names else _NOTHING.ids
         filters = [where, *(_narrowed(where, period) for period in question.periods)]
-        asked = [self._ask(question, vector, each, mode, limit) for each in filters]
-        keyword, dense = (_merged(rankings) for rankings in zip(*asked, strict=True))
-        dated = [ranking.ids for rankings in asked[1:] for ranking in rankings]
-        return _Found(keyword=keyword, dense=dense, exact=exact, dated=np.concatenate([_NOTHING.ids, *dated]))
-
-    def _ask(
-        self, question: Question, vector: Vector | None, where: SearchFilter, mode: SearchMode, limit: int
-    ) -> tuple[Ranking, Ranking]:
-        """Return the keyword and the dense ranking; a ranking is empty if `mode` or a missing vector excludes it."""
-        keyword = dense = _NOTHING
+        keyword, dense = [], []
         if mode is not SearchMode.DENSE:
-            keyword = self.index.keyword(question.terms, where, limit)
+            keyword = [self.index.keyword(question.terms, each, limit) for each in filters]
         if vector is not None and self.embedder is not None:
-            dense = self.index.dense(self.embedder.model, vector, where, limit)
-        return keyword, dense
+            dense = [self.index.dense(self.embedder.model, vector, each, limit) for each in filters]
+        dated = [ranking.ids for ranking in (*keyword[1:], *dense[1:])]
+        return _Found(
+            keyword=_merged(keyword), dense=_merged(dense), exact=exact, dated=np.concatenate([_NOTHING.ids, *dated])
+        )
 
     def _candidates(self, found: _Found, where: SearchFilter, most: int) -> tuple[Outlines, Ids]:
         """Return the best chunks found with the neighbours of the first `_AROUND`; and those, each with its neighbours.
@@ -243,8 +237,8 @@ class _Found:
 
 def _merged(rankings: Sequence[Ranking]) -> Ranking:
     """Merge rankings of the same query under several filters, best first, without duplicates."""
-    if len(rankings) == 1:
-        return rankings[0]
+    if len(rankings) < 2:
+        return rankings[0] if rankings else _NOTHING
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
     scores = np.concatenate([ranking.scores for ranking in rankings])[first]
     order = np.lexsort((ids, -scores))
