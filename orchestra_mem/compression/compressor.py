@@ -318,6 +318,3 @@ def _added(there: Json, lines: Sequence[str]) -> Json:
     """Append lines to a list, except lines that contain an entry of the list or are contained in one."""
     known = [squeeze(str(each)) for each in there] if isinstance(there, list) else []
     return [*known, *(line for line in lines if not any(line in each or each in line for each in known))]
-
-
-__all__ = ["SESSION_KEYS", "VERBATIM", "Compressed", "MemoryCompressor"]

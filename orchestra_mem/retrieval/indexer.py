@@ -306,9 +306,9 @@ class Indexer:
     def _session(self, session: Session, path: Path) -> None:
         when = session.ended or session.started
         place = DocumentPlace(name=path.name, tier=Tier.SESSION, kind="session", session=session.id, time=when)
-        self._document(path, place, own_words=True)
+        self._document(path, place)
 
-    def _document(self, path: Path, place: DocumentPlace, *, own_words: bool = False) -> None:
+    def _document(self, path: Path, place: DocumentPlace) -> None:
         """Index the current text of a document. If it is missing, being written or not text, its chunks stay."""
         text = self._from.store.read_settled(path)
         if text is None:
@@ -316,7 +316,7 @@ class Indexer:
         now = digest(text)
         if self._marks.get(f"document {place.name}") == now:
             return
-        said = _own_words(text) if own_words else without_conflicts(text)
+        said = _own_words(text) if place.tier is Tier.SESSION else without_conflicts(text)
         chunks = chunk_document(said, place)
         self._replace([place.name], [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
         self._mark(f"document {place.name}", now)

@@ -33,7 +33,6 @@ from orchestra_mem.search_types import (
     SearchFilter,
     SearchIndex,
     SearchMode,
-    Situation,
     Vector,
     WordEmbedder,
 )
@@ -175,19 +174,19 @@ class MemorySearch:
         """
         mode = SearchMode(mode)
         check_request(where, limit)
-        situation = Situation(now=self.clock(), session=session)
         known = self.index.problems
         try:
-            answer = self._answer(query, where, mode, limit, situation)
+            answer = self._answer(query, where, mode, limit, session)
         except DatabaseDamagedError as error:  # the next attempt recreates the index
             logger.warning("%s", error)
-            answer = self._answer(query, where, mode, limit, situation)
+            answer = self._answer(query, where, mode, limit, session)
         if new := self.index.problems[len(known) :]:  # the index was recreated meanwhile: ids changed
-            answer = self._answer(query, where, mode, limit, situation)
+            answer = self._answer(query, where, mode, limit, session)
             answer = replace(answer, notes=tuple(dict.fromkeys((*new, *answer.notes))))
         return answer
 
-    def _answer(self, query: str, where: SearchFilter, mode: SearchMode, limit: int, situation: Situation) -> Answer:
+    def _answer(self, query: str, where: SearchFilter, mode: SearchMode, limit: int, session: str | None) -> Answer:
+        now = self.clock()
         backlog, has_vectors, notes = self._take_in()
         if backlog.operations:
             notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being taken in")
@@ -200,7 +199,7 @@ class MemorySearch:
         searcher = best[1] if best and (has_vectors or mode is SearchMode.DENSE) else self._by_words
 
         def ask(searcher: Searcher, size: int) -> list[Hit]:
-            return searcher.search(query, situation, where=where, mode=mode, limit=size)
+            return searcher.search(query, now, session=session, where=where, mode=mode, limit=size)
 
         limit = min(limit, sys.maxsize // 2)
         try:

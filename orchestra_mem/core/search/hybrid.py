@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from orchestra_mem.search_types import (
     SearchFilter,
     SearchIndex,
     SearchMode,
-    Situation,
     Terms,
     Vector,
     WordEmbedder,
@@ -74,17 +73,19 @@ class Searcher:
     def search(
         self,
         query: str,
-        situation: Situation,
+        now: datetime,
         *,
+        session: str | None = None,
         where: SearchFilter = EVERYTHING,
         mode: SearchMode = SearchMode.HYBRID,
         limit: int = 10,
     ) -> list[Hit]:
         """Return the chunks that answer a query best, best first; any string is a query.
 
-        Chunks with an exact name from the query (`#12`, a path, `snake_case`) come first, hits marked `perhaps` last.
+        `now` anchors "last week" and recency; chunks of `session` rank slightly higher. Chunks with an exact name from
+        the query (`#12`, a path, `snake_case`) come first, hits marked `perhaps` last.
         """
-        question = read_question(query, situation.now)
+        question = read_question(query, now)
         rarities = self._rarities(question.words)
         embedder = self.embedder if mode is not SearchMode.KEYWORD else None
         vector = self._query_vector(embedder, question, rarities) if embedder else None
@@ -106,7 +107,7 @@ class Searcher:
             behind=behind,
             groups=outlines.groups,
             traits=_traits(outlines, question),
-            priors=_priors(outlines, situation, self.weights.half_life_days),
+            priors=_priors(outlines, now, session, self.weights.half_life_days),
         )
         return self._hits(found, outlines, vectors, pool, question, limit)
 
@@ -284,11 +285,11 @@ def _traits(outlines: Outlines, question: Question) -> dict[str, Floats]:
     return traits
 
 
-def _priors(outlines: Outlines, situation: Situation, half_life_days: float) -> dict[str, Floats]:
+def _priors(outlines: Outlines, now: datetime, session: str | None, half_life_days: float) -> dict[str, Floats]:
     priors = {
-        "recency": recency(outlines.times, situation.now, half_life_days),
+        "recency": recency(outlines.times, now, half_life_days),
         "importance": 2 * outlines.importance - 1,
     }
-    if situation.session:
-        priors["same_session"] = np.array([each == situation.session for each in outlines.sessions], np.float32)
+    if session:
+        priors["same_session"] = np.array([each == session for each in outlines.sessions], np.float32)
     return priors
