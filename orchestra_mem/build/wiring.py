@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
@@ -361,15 +361,15 @@ class Wiring:
     ) -> MemorySearch:
         # Lazy imports: they load NumPy and FAISS, which few commands need.
         from orchestra_mem.build.search import open_search
-        from orchestra_mem.retrieval.indexer import Memories
+        from orchestra_mem.retrieval.indexer import Indexer
 
+        make_indexer = partial(
+            Indexer, log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions,
+            state=state, catalog=SqlCatalogStore(self.database),
+        )  # fmt: skip
         return open_search(
-            self.place.home / "index", self.settings,
-            Memories(
-                log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions, state=state,
-                catalog=SqlCatalogStore(self.database),
-            ),
-            self._words, clock=self.clock, write_point=self.write_point, read_only=bool(self.read_only),
+            self.place.home / "index", self.settings, make_indexer, self._words, clock=self.clock,
+            write_point=self.write_point, read_only=bool(self.read_only),
         )  # fmt: skip
 
     @cached_property

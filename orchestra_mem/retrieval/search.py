@@ -21,7 +21,7 @@ from orchestra_mem.core.search.responses import StoredResponse
 from orchestra_mem.core.search.widening import search_until
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
-from orchestra_mem.ports import Clock, Ledger
+from orchestra_mem.ports import Clock
 from orchestra_mem.retrieval.index_worker import Guard, IndexWorker
 from orchestra_mem.retrieval.indexer import Backlog, Indexer
 from orchestra_mem.search_types import (
@@ -117,8 +117,7 @@ class MemorySearch:
         embedders: The configured embedder first; empty if search by meaning is off. The embedder whose model has
             embedded the most chunks answers queries.
         words: Compares single words.
-        indexer: Keeps the index up to date.
-        ledger: Provides the current state of facts.
+        indexer: Keeps the index up to date; its ledger provides the current state of facts.
         clock: Returns the current time, from which "last week" is computed.
         guard: Blocks calls of an embedder that fails.
         responses: Stores a model's answers next to the index.
@@ -132,7 +131,6 @@ class MemorySearch:
     words: WordEmbedder | None
     indexer: Indexer
     _: KW_ONLY
-    ledger: Ledger
     clock: Clock
     guard: Guard
     responses: ResponseStore
@@ -325,7 +323,7 @@ class MemorySearch:
         the facts' current states, as in the summary's document.
         """
         numbers = {number for hit in hits for number in _facts_in(hit)}
-        facts = {fact.id: fact for fact in self.ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
+        facts = {fact.id: fact for fact in self.indexer.ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
         for hit in hits:
             chunk = hit.chunk
             if _letter(hit) == "S":
