@@ -244,11 +244,10 @@ class SearchCalls:
         """Return the memories that a query recalls for a context; only a note if search is unavailable."""
         session = self._life.snapshot().session_id
         try:
-            from orchestra_mem.retrieval.passages import PassageRetriever
+            from orchestra_mem.retrieval.passages import recall
 
             most = max(_LEAST_RECALLED, min(_MOST_RECALLED, budget_tokens // _TOKENS_RECALLED))
-            passages = PassageRetriever(self._parts.search, self._parts.log)
-            return passages.recall(query, session=session, where=where, limit=most)
+            return recall(self._parts.search, query, session=session, where=where, limit=most)
         except ImportError as error:
             from orchestra_mem.core.search.disclosure import Recalled
 

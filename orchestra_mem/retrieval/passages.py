@@ -32,80 +32,73 @@ _LEAST_BESIDE = 0.6
 _THEIRS = 0.15
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PassageRetriever:
-    """Retrieves passages that answer a question, each with its operation or section. Safe to share between threads."""
+def recall(
+    lazy_search: LazySearch,
+    question: str,
+    *,
+    session: str | None,
+    limit: int,
+    agents: Sequence[str] = (),
+    pattern: str | None = None,
+    where: SearchFilter = EVERYTHING,
+) -> Recalled:
+    """Retrieve the passages that answer a question best. If search fails, return none and a note with the reason.
 
-    search: LazySearch
-    log: EventLog
-
-    def recall(
-        self,
-        question: str,
-        *,
-        session: str | None,
-        agents: Sequence[str] = (),
-        pattern: str | None = None,
-        where: SearchFilter = EVERYTHING,
-        limit: int = 20,
-    ) -> Recalled:
-        """Retrieve the passages that answer a question best. If search fails, return none and a note with the reason.
-
-        Args:
-            question: Any string.
-            session: The current session; its passages rank slightly higher.
-            agents: The asking agents; their passages rank slightly higher.
-            pattern: How the agents work together; passages of operations with this `pattern` rank slightly higher.
-            where: Restricts the search.
-            limit: Maximum number of passages.
-        """
-        if not question.strip():
-            return Recalled(recollections=())
-        try:
-            search = self.search.open()
-            # Twice the limit, because many hits are duplicates, which `distinct` merges.
-            answer = search.search(question, where=where, limit=2 * limit, session=session)
-            hits = self._preferred(answer, agents, pattern)
-            found = distinct([self._recollection(hit, search) for hit in hits])
-        except (SearchError, StorageError, EmbedderError) as error:
-            logger.warning("nothing is recalled: %s", error)
-            return Recalled(recollections=(), notes=(f"nothing is recalled, search cannot be used: {error}",))
-        search.indexer.note_recalled([recollection.passage for recollection in found[:limit]])
-        return Recalled(recollections=tuple(found[:limit]), notes=answer.notes)
-
-    def _preferred(self, answer: Answer, agents: Sequence[str], pattern: str | None) -> list[Hit]:
-        """Return the hits with scores near the best, sorted, with a boost for hits of the agents or the pattern."""
-        best = max((hit.score for hit in answer.matching), default=0.0)
-        hits = [hit for hit in answer.matching if _is_worth_it(hit, best)]
-
-        def rank(hit: Hit) -> tuple[int, float]:
-            theirs = (hit.chunk.agent in agents) + (pattern is not None and hit.chunk.pattern == pattern)
-            return -len(hit.reasons.identifiers), -hit.score * (1 + _THEIRS * theirs)
-
-        return sorted(hits, key=rank)
-
-    def _recollection(self, hit: Hit, search: MemorySearch) -> RetrievedPassage:
-        text = hit.chunk.text
-        operation = self.operation(hit.chunk.operation)
-        whole = _own_text(operation) if operation else search.section(hit)
-        return RetrievedPassage(hit=hit, passage=text, whole=whole if plain_words(text) in plain_words(whole) else text)
-
-    def operation(self, number: int) -> Operation | None:
-        """Return an operation; None if the log lacks the number, for example after the database was lost."""
-        try:
-            return self.log.operation(number) if number else None
-        except NotFoundError:
-            return None
+    Args:
+        lazy_search: The search of a memory.
+        question: Any string.
+        session: The current session; its passages rank slightly higher.
+        limit: Maximum number of passages.
+        agents: The asking agents; their passages rank slightly higher.
+        pattern: How the agents work together; passages of operations with this `pattern` rank slightly higher.
+        where: Restricts the search.
+    """
+    if not question.strip():
+        return Recalled(recollections=())
+    try:
+        search = lazy_search.open()
+        # Twice the limit, because many hits are duplicates, which `distinct` merges.
+        answer = search.search(question, where=where, limit=2 * limit, session=session)
+        hits = _preferred(answer, agents, pattern)
+        found = distinct([_recollection(hit, search) for hit in hits])
+    except (SearchError, StorageError, EmbedderError) as error:
+        logger.warning("nothing is recalled: %s", error)
+        return Recalled(recollections=(), notes=(f"nothing is recalled, search cannot be used: {error}",))
+    search.indexer.note_recalled([recollection.passage for recollection in found[:limit]])
+    return Recalled(recollections=tuple(found[:limit]), notes=answer.notes)
 
 
-def _is_worth_it(hit: Hit, best: float) -> bool:
-    least = _LEAST_OF_BEST if is_match(hit) else _LEAST_BESIDE
-    return bool(hit.reasons.identifiers) or hit.score >= best * least
+def _preferred(answer: Answer, agents: Sequence[str], pattern: str | None) -> list[Hit]:
+    """Return the hits with scores near the best, sorted, with a boost for hits of the agents or the pattern."""
+    best = max((hit.score for hit in answer.matching), default=0.0)
+
+    def is_worth_it(hit: Hit) -> bool:
+        least = _LEAST_OF_BEST if is_match(hit) else _LEAST_BESIDE
+        return bool(hit.reasons.identifiers) or hit.score >= best * least
+
+    def rank(hit: Hit) -> tuple[int, float]:
+        theirs = (hit.chunk.agent in agents) + (pattern is not None and hit.chunk.pattern == pattern)
+        return -len(hit.reasons.identifiers), -hit.score * (1 + _THEIRS * theirs)
+
+    return sorted(filter(is_worth_it, answer.matching), key=rank)
 
 
-def _own_text(operation: Operation) -> str:
-    """Return the text of an operation without fences and contexts that the memory had rendered into it."""
-    return plain_text(replace(operation, data=without_recalled(operation.data)), max_chars=8_000).strip()
+def _recollection(hit: Hit, search: MemorySearch) -> RetrievedPassage:
+    text = hit.chunk.text
+    if operation := find_operation(search.indexer.log, hit.chunk.operation):
+        data = without_recalled(operation.data)  # without fences and contexts that the memory had rendered into it
+        whole = plain_text(replace(operation, data=data), max_chars=8_000).strip()
+    else:
+        whole = search.section(hit)
+    return RetrievedPassage(hit=hit, passage=text, whole=whole if plain_words(text) in plain_words(whole) else text)
+
+
+def find_operation(log: EventLog, number: int) -> Operation | None:
+    """Return an operation; None if the log lacks the number, for example after the database was lost."""
+    try:
+        return log.operation(number) if number else None
+    except NotFoundError:
+        return None
 
 
 FACT_GROUPS = {

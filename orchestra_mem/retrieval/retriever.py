@@ -15,7 +15,7 @@ from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.retrieval.passages import FACT_GROUPS, PassageRetriever, Recommendation, Recommendations
+from orchestra_mem.retrieval.passages import FACT_GROUPS, Recommendation, Recommendations, find_operation, recall
 from orchestra_mem.retrieval.search import is_match
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, Tier
 from orchestra_mem.serialize import to_object
@@ -98,7 +98,8 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         access: Access,
         now: Callable[[], Moment],
     ) -> None:
-        self._passages = PassageRetriever(search, log)
+        self._search = search
+        self._log = log
         self._ledger = ledger
         self._counter = counter
         self._access = access
@@ -140,8 +141,8 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             self._misses += found is None
         if found is not None:
             return found
-        recalled = self._passages.recall(
-            task, session=moment.session, agents=who, pattern=pattern, where=where,
+        recalled = recall(
+            self._search, task, session=moment.session, agents=who, pattern=pattern, where=where,
             limit=min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, max_tokens // _ENTRY_TOKENS)),
         )  # fmt: skip
         disclosed = disclose(recalled.recollections, budget_tokens=max_tokens, counter=self._counter)
@@ -184,7 +185,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
 
         def recalled(*tiers: Tier, kinds: tuple[str, ...] = ()) -> tuple[RetrievedPassage, ...]:
             wanted = replace(where, tiers=tiers, kinds=kinds)
-            found = self._passages.recall(task, session=moment.session, agents=agents, where=wanted, limit=2 * limit)
+            found = recall(self._search, task, session=moment.session, agents=agents, where=wanted, limit=2 * limit)
             notes.update(dict.fromkeys(found.notes))
             return tuple(each for each in found.recollections if is_match(each.hit))
 
@@ -196,7 +197,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             told += "".join(f" {plain_words(each.passage)} " for each in facts)
         for each in recalled(Tier.WORKING, Tier.SESSION):
             is_told = f" {plain_words(each.passage)} " in told
-            operation = None if is_told else self._passages.operation(each.hit.chunk.operation)
+            operation = None if is_told else find_operation(self._log, each.hit.chunk.operation)
             if operation is None:
                 continue
             is_decision = operation.type == MustKeepKind.DECISION.value
