@@ -299,7 +299,8 @@ class Wiring:
         return Compression(
             model=self.model, open_tools=lambda: self._open_tools(episodic), log=self.log, ledger=self.ledger,
             queue=SqlJobQueue(database), drafts=SqlDraftStore(database), trials=SqlTrialLog(database),
-            auto=self.settings.compression.auto and not self.read_only, doubts=self.models.doubts,
+            auto=self.settings.compression.auto and self.model is not None and not self.read_only,
+            doubts=self.models.doubts,
         )  # fmt: skip
 
     def _open_tools(self, episodic: EpisodicMemoryManager) -> ModelTools:
@@ -310,15 +311,15 @@ class Wiring:
         from orchestra_mem.compression.refiner import ItemSummarizer, SummaryRefiner
 
         log, ledger, counter, clock, wanted = self.log, self.ledger, self.counter, self.clock, self.settings.compression
+        timeout_s = self.settings.llm.timeout_s
         compressor = MemoryCompressor(
-            self.model, counter=counter, clock=clock, timeout_s=self.settings.llm.timeout_s,
+            self.model, counter=counter, clock=clock, timeout_s=timeout_s,
             trials=None if self.read_only else SqlTrialLog(self.database),
         )  # fmt: skip
         improver = SummaryRefiner(
             compressor, log=log, ledger=ledger, drafts=SqlDraftStore(self.database), counter=counter, clock=clock,
             limits=self._limits(), section=episodic.short_forms.section,
         )  # fmt: skip
-        timeout_s = self.settings.llm.timeout_s
         reader = (
             FactReader(self.model, log=log, ledger=ledger, counter=counter, timeout_s=timeout_s) if self.model else None
         )
