@@ -98,7 +98,7 @@ def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]
     """
     wanted = [(kind, flat) for kind, quote in quotes if len(flat := " ".join(quote.split())) >= _MIN_QUOTE_CHARS]
     finds: list[Find] = []
-    for text in _speech(operation) if wanted else ():
+    for text in map(_text_of, _speech(operation)) if wanted else ():
         likely = 1.0 - probabilities([candidate.sentence for candidate in text.candidates])[:, 0]
         for candidate, chance in zip(text.candidates, likely.tolist(), strict=True):
             sentence = " ".join(candidate.text.split())
@@ -110,11 +110,11 @@ def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]
 
 def speech_of(operation: Operation) -> str:
     """Return the prose of an operation that is searched for facts, without code."""
-    return "\n".join(without_code(text.field.text).strip() for text in _speech(operation))
+    return "\n".join(without_code(field.text).strip() for field in _speech(operation))
 
 
-def _speech(operation: Operation) -> list[_Text]:
-    return [_text_of(field) for field in fields_of(operation) if field.source is Source.SPEECH]
+def _speech(operation: Operation) -> list[Field]:
+    return [field for field in fields_of(operation) if field.source is Source.SPEECH]
 
 
 def _read(operation: Operation) -> Iterator[_Text | Find]:
