@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks._retrieval import Talk
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.ranking import Weights
-from orchestra_mem.search_types import Embedder, SearchIndex, Situation, WordEmbedder
+from orchestra_mem.search_types import Embedder, SearchIndex, WordEmbedder
 
 SHARES = (
     "own", "coverage", "before", "second_before", "group", "agent", "statement", "substance", "tells_time",
@@ -55,7 +55,7 @@ def profiles_of(talk: Talk, index: SearchIndex, embedder: Embedder, words: WordE
     values = np.zeros((len(talk.questions), _CANDIDATES, len(SHARES)), np.float32)
     evidence = np.zeros(values.shape[:2], bool)
     for row, question in enumerate(talk.questions):
-        hits = searcher.search(question.text, Situation(now=talk.ended), limit=_CANDIDATES)
+        hits = searcher.search(question.text, talk.ended, limit=_CANDIDATES)
         for column, hit in enumerate(hits):
             shares = dict(hit.reasons.shares)
             values[row, column] = [shares.get(name, 0.0) for name in SHARES]

@@ -25,7 +25,7 @@ from benchmarks._locomo import answer_share, passages_of
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import open_git_history
 from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.facts.extraction import find_must_keeps
+from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.summaries.extractive import Passage, extract, render
 from orchestra_mem.core.summaries.kept import body_of, squeeze
@@ -158,7 +158,7 @@ def _judge_summary(memory: OrchestratorContextManager, summary: Summary, given: 
     tally.summaries += 1
     tally.invented += missing_identifiers(body_of(summary.text), _all_text(operations))
     # Compare with the text as documents show it: invalid characters and comment markers are escaped there.
-    texts = [squeeze(visible(fact.text)) for operation in operations for fact in find_must_keeps(operation)]
+    texts = [squeeze(visible(fact.text)) for found in find_in_operations(operations) for fact in found]
     if summary.level == 1:
         tally.tokens += summary.tokens
         tally.source_tokens += summary.source_tokens

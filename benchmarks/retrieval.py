@@ -29,7 +29,7 @@ from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.ranking import Weights
 from orchestra_mem.core.search.terms import read_query
 from orchestra_mem.errors import EmbedderError
-from orchestra_mem.search_types import EVERYTHING, Chunk, Embedder, Ids, Situation, WordEmbedder
+from orchestra_mem.search_types import EVERYTHING, Chunk, Embedder, Ids, WordEmbedder
 
 TARGETS: dict[str, Target] = {
     "recall_at_10": (">=", 0.75),
@@ -89,8 +89,7 @@ def _searched(
 
 
 def _by_searcher(searcher: Searcher, talk: Talk) -> Answer:
-    situation = Situation(now=talk.ended)
-    return lambda question: [hit.chunk for hit in searcher.search(question.text, situation, limit=SEARCHED)]
+    return lambda question: [hit.chunk for hit in searcher.search(question.text, talk.ended, limit=SEARCHED)]
 
 
 def _report_whole(report: Report, talks: list[Talk], scores: Scores) -> None:
@@ -118,13 +117,13 @@ def _report_certainty(
     uncertain = defaultdict[str, list[bool]](list)
     hits_of: list[tuple[float, bool]] = []
     for at, (talk, index) in enumerate(zip(talks, indexes, strict=False)):
-        searcher, situation = Searcher(index, embedder, embedder), Situation(now=talk.ended)
+        searcher = Searcher(index, embedder, embedder)
         asked = [("answerable", question.text, question.evidence) for question in talk.questions]
         asked += [("unanswerable", question.text, none) for question in talks[at + 1 - len(talks)].questions]
         exchanged = (exchange_speakers(question.text, talk) for question in talk.questions)
         asked += [("speakers_exchanged", text, none) for text in exchanged if text]
         for kind, text, evidence in asked:
-            hits = searcher.search(text, situation)
+            hits = searcher.search(text, talk.ended)
             uncertain[kind].append(all(hit.perhaps for hit in hits))
             if kind != "speakers_exchanged":
                 hits_of += [(hit.likelihood, hit.chunk.operation in evidence) for hit in hits]

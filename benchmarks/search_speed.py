@@ -27,7 +27,7 @@ from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import APPROXIMATE_FROM, DiskSearchIndex
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text, read_query
-from orchestra_mem.search_types import SearchFilter, Situation, Vector, Vectors
+from orchestra_mem.search_types import SearchFilter, Vector, Vectors
 
 TARGETS: dict[str, Target] = {
     "hybrid_p95_ms_100k": ("<=", 15.0),
@@ -153,17 +153,16 @@ def measure_searches(
     """Time complete searches, then each of their parts."""
     index, embedder = growing.index, growing.embedder
     searcher = Searcher(index, embedder, embedder)
-    situation = Situation(now=START)
     hybrid: list[float] = []
     hybrid_cpu: list[float] = []
     index_cpu: list[float] = []
     parts: dict[str, list[float]] = {"keyword": [], "dense": [], "embed": [], "outlines": []}
     for question, where in questions[:5]:
-        searcher.search(question, situation, where=where)
+        searcher.search(question, START, where=where)
     for question, where in questions:
         start = time.process_time()
         with stopwatch(hybrid):
-            searcher.search(question, situation, where=where)
+            searcher.search(question, START, where=where)
         hybrid_cpu.append(1000 * (time.process_time() - start))
     for question, where in questions:
         start = time.process_time()

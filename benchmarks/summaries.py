@@ -21,7 +21,7 @@ from benchmarks.compaction import Recorded, read_agent_sessions, read_git_record
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.facts.extraction import find_must_keeps
+from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.summaries.drafts import Material, draft_of
 from orchestra_mem.core.summaries.kept import body_of, squeeze
@@ -139,7 +139,7 @@ def _judge(memory: OrchestratorContextManager, summary: Summary, model: Language
     operations = memory.expand(f"S{summary.id}").operations
     days = "\n".join(f"{operation.timestamp:%Y-%m-%d}" for operation in operations)
     source = "\n".join([days, *(plain_text(operation, max_chars=10**9) for operation in operations)])
-    facts = [squeeze(visible(fact.text)) for operation in operations for fact in find_must_keeps(operation)]
+    facts = [squeeze(visible(fact.text)) for found in find_in_operations(operations) for fact in found]
     tally.summaries += 1
     tally.tokens += tokens
     tally.source_tokens += summary.source_tokens
@@ -153,7 +153,7 @@ def _judge(memory: OrchestratorContextManager, summary: Summary, model: Language
 
 def _as_large(operations: Sequence[Operation], text: str) -> str:
     """Return the largest extract no larger than a text; an extract rarely fills the size that is requested for it."""
-    counter, facts = open_counter(), [fact for operation in operations for fact in find_must_keeps(operation)]
+    counter, facts = open_counter(), [fact for found in find_in_operations(operations) for fact in found]
     material, tokens = Material.of_operations(list(map(read_source, operations)), facts), counter.count(text)
     tried = [draft_of(material, target_tokens=tokens * n // 20, counter=counter) for n in range(12, 33)]
     fitting = [draft for draft in tried if draft.tokens <= tokens] or tried[:1]

@@ -188,14 +188,6 @@ class SearchMode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """The context of a query: `now` anchors "last week" and recency; hits from `session` rank slightly higher."""
-
-    now: datetime
-    session: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reasons:
     """Why a hit has its rank.
 

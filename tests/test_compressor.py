@@ -18,7 +18,7 @@ from orchestra_mem.adapters.database import Database, SqlTrialLog
 from orchestra_mem.compression.compressor import VERBATIM, MemoryCompressor
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.facts.extraction import find_must_keeps
+from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
 from orchestra_mem.core.summaries.kept import body_of, squeeze
@@ -74,7 +74,8 @@ def _material(operations: Sequence[Operation]) -> Material:
         )
         for op in operations
     ]
-    return Material.of_operations(sources, [fact for op in operations for fact in find_must_keeps(op)], numbered=False)
+    facts = [fact for found in find_in_operations(operations) for fact in found]
+    return Material.of_operations(sources, facts, numbered=False)
 
 
 def drafted(operations: Sequence[Operation], target_tokens: int) -> tuple[Material, Draft]:
@@ -252,22 +253,3 @@ def test_a_text_is_summarised_level_by_level() -> None:
     assert len(found) == 4
     assert all(after <= before // 2 + 1 for before, after in pairwise(counts))
     assert compressor().hierarchical_summarize("", levels=3) == [""]
-
-
-def test_a_document_keeps_headings_pins_and_must_keeps() -> None:
-    """A long document is shortened but keeps headings, pins and must-keeps; a short one is returned unchanged."""
-    sections = "".join(
-        f"## Part {n}\n\nPart {n} was measured in lab_{n}. It was slow because of lock_{n}. We looked again later.\n\n"
-        for n in range(20)
-    )
-    rule = "## Rules\n\n<!-- pin -->\n\nNever deploy part 7 on Fridays, whatever they say.\n\n"
-    open_item = "## Open\n\nTODO: write the guide for issue #77.\n\n"
-    done = compressor(FaithfulModel()).compress_document(
-        f"---\nformat: 1\n---\n# Log\n\n{sections}{open_item}{rule}", 90
-    )
-    assert rule.strip() in done.text
-    assert "- Open item: TODO: write the guide for issue #77." in done.text
-    assert "Part 3:\n" in done.text or "Part 0:\n" in done.text
-    assert done.tokens < done.source_tokens
-    for short in ("# A\n\nShort.\n", f"# A\n\nShort.\n\n{rule}"):
-        assert compressor().compress_document(short, WORDS.count(short)).text == short

@@ -183,8 +183,8 @@ def test_what_somebody_was_at_who_resigns_waits_again(queue: SqlJobQueue) -> Non
 def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
     """A job that keeps failing waits longer each time, and is given up with its last fault after the third attempt."""
     refused = Compressed(
-        text="", method="", tokens=0, source_tokens=0, verdict=TrialVerdict.FAILED, fault="refused", must_keeps=(),
-        put_back=(), dropped=(), talk=Talk(),
+        text="", method="", tokens=0, source_tokens=0, verdict=TrialVerdict.FAILED, dropped=(),
+        talk=Talk(fault="refused"),
     )  # fmt: skip
     work = BackgroundWork(queue, lambda job, cancelled: refused, clock=clock, owner="me", max_attempts=3)
     work.offer("S1", 10)

@@ -6,6 +6,7 @@ Imported with the first search, as nothing else needs vectors.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,16 +18,16 @@ from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.errors import EmbedderError, StorageError
 from orchestra_mem.ports import Clock, WritePoint
 from orchestra_mem.retrieval.index_worker import Guard, GuardedEmbedder
-from orchestra_mem.retrieval.indexer import Indexer, Memories
+from orchestra_mem.retrieval.indexer import Indexer
 from orchestra_mem.retrieval.search import MemorySearch
-from orchestra_mem.search_types import Embedder
+from orchestra_mem.search_types import Embedder, SearchIndex
 from orchestra_mem.settings import Settings
 
 
 def open_search(
     folder: Path,
     settings: Settings,
-    memories: Memories,
+    make_indexer: Callable[[SearchIndex, Embedder | None], Indexer],
     words: WordLlamaEmbedder | None,
     *,
     clock: Clock,
@@ -38,7 +39,7 @@ def open_search(
     Args:
         folder: Folder of the index in the memory's folder, created if missing.
         settings: The project's settings.
-        memories: The stores to search.
+        make_indexer: Makes the indexer of the memory's stores for an index and an embedder.
         words: The table of word vectors, None if search by meaning is off.
         clock, write_point: See `open_memory`.
         read_only: Whether the memory is read-only. Each process then builds its own index in a temporary folder, as
@@ -68,8 +69,8 @@ def open_search(
     # Only embedders that hold a model or a connection have `close`.
     closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
-        index, embedders, words, Indexer(index, memories, first), ledger=memories.ledger, clock=clock, fault=fault,
-        guard=guard, responses=index.responses, is_remote=is_remote, release=lambda: [close() for close in closing],
+        index, embedders, words, make_indexer(index, first), clock=clock, fault=fault, guard=guard,
+        responses=index.responses, is_remote=is_remote, release=lambda: [close() for close in closing],
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
@@ -291,7 +291,8 @@ class Wiring:
         return Compression(
             model=self.model, open_tools=lambda: self._open_tools(episodic), log=self.log, ledger=self.ledger,
             queue=SqlJobQueue(database), drafts=SqlDraftStore(database), trials=SqlTrialLog(database),
-            auto=self.settings.compression.auto and not self.read_only, doubts=self.models.doubts,
+            auto=self.settings.compression.auto and self.model is not None and not self.read_only,
+            doubts=self.models.doubts,
         )  # fmt: skip
 
     def _open_tools(self, episodic: EpisodicMemoryManager) -> ModelTools:
@@ -302,15 +303,15 @@ class Wiring:
         from orchestra_mem.compression.refiner import ItemSummarizer, SummaryRefiner
 
         log, ledger, counter, clock, wanted = self.log, self.ledger, self.counter, self.clock, self.settings.compression
+        timeout_s = self.settings.llm.timeout_s
         compressor = MemoryCompressor(
-            self.model, counter=counter, clock=clock, timeout_s=self.settings.llm.timeout_s,
+            self.model, counter=counter, clock=clock, timeout_s=timeout_s,
             trials=None if self.read_only else SqlTrialLog(self.database),
         )  # fmt: skip
         improver = SummaryRefiner(
             compressor, log=log, ledger=ledger, drafts=SqlDraftStore(self.database), counter=counter, clock=clock,
             limits=self._limits(), section=episodic.short_forms.section,
         )  # fmt: skip
-        timeout_s = self.settings.llm.timeout_s
         reader = (
             FactReader(self.model, log=log, ledger=ledger, counter=counter, timeout_s=timeout_s) if self.model else None
         )
@@ -343,15 +344,15 @@ class Wiring:
     ) -> MemorySearch:
         # Lazy imports: they load NumPy and FAISS, which few commands need.
         from orchestra_mem.build.search import open_search
-        from orchestra_mem.retrieval.indexer import Memories
+        from orchestra_mem.retrieval.indexer import Indexer
 
+        make_indexer = partial(
+            Indexer, log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions,
+            state=state, catalog=SqlCatalogStore(self.database),
+        )  # fmt: skip
         return open_search(
-            self.place.home / "index", self.settings,
-            Memories(
-                log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions, state=state,
-                catalog=SqlCatalogStore(self.database),
-            ),
-            self._words, clock=self.clock, write_point=self.write_point, read_only=bool(self.read_only),
+            self.place.home / "index", self.settings, make_indexer, self._words, clock=self.clock,
+            write_point=self.write_point, read_only=bool(self.read_only),
         )  # fmt: skip
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.job_types import TrialVerdict
@@ -41,39 +41,29 @@ class Talk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compressed:
+class Compressed(Draft):
     """A compressed text with the figures for the loss ledger.
 
-    `verdict` is the outcome of the model's attempt, `fault` its last fault. `put_back` lists the must-keeps that were
-    missing and were added verbatim, `dropped` the identifiers of the source that the text does not contain.
+    `verdict` is the outcome of the model's attempt. `put_back` lists the must-keeps that were missing and were added
+    verbatim, `dropped` the identifiers of the source that the text does not contain.
     """
 
-    text: str
     method: str
-    tokens: int
-    source_tokens: int
     verdict: TrialVerdict
-    fault: str
-    must_keeps: tuple[int, ...]
-    put_back: tuple[str, ...]
     dropped: tuple[str, ...]
     talk: Talk = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, material: Material, draft: Draft, method: str, verdict: TrialVerdict, talk: Talk) -> Compressed:
         """Combine a draft, its source and the record of the model calls."""
-        return cls(
-            text=draft.text,
-            method=method,
-            tokens=draft.tokens,
-            source_tokens=draft.source_tokens,
-            verdict=verdict,
-            fault=talk.fault,
-            must_keeps=draft.must_keeps,
-            put_back=draft.put_back,
-            dropped=material.dropped_from(draft.text),
-            talk=talk,
-        )
+        drafted = {each.name: getattr(draft, each.name) for each in fields(Draft)}
+        dropped = material.dropped_from(draft.text)
+        return cls(**drafted, method=method, verdict=verdict, dropped=dropped, talk=talk)
+
+    @property
+    def fault(self) -> str:
+        """The last fault of the model."""
+        return self.talk.fault
 
     @property
     def ratio(self) -> float:

@@ -17,7 +17,6 @@ from orchestra_mem.compression.compressed import Compressed, Talk
 from orchestra_mem.compression.model_reader import ModelReader
 from orchestra_mem.compression.timeouts import never
 from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, chars_for, draft_of, material_of, paragraphs_of
 from orchestra_mem.core.summaries.extractive import Passage, render
@@ -28,7 +27,7 @@ from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter
-from orchestra_mem.types import EXTRACTIVE, Json, MustKeep, Operation
+from orchestra_mem.types import EXTRACTIVE, Json, Operation
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +52,7 @@ _SESSION = "session"
 
 
 class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=llm_interface).compressor"):
-    """Compresses operations, texts and documents to a size in tokens. Safe to share between threads.
+    """Compresses operations and texts to a size in tokens. Safe to share between threads.
 
     Args:
         model: The model that improves extracts; None for extraction only.
@@ -98,8 +97,12 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
         below = "".join(map(_line, critical))
         if not routine:
             return self._whole(below)
+        # Lazy import: it loads the classifier, and importing the package must stay fast.
+        from orchestra_mem.core.facts.extraction import find_in_operations
+
         sources = [_source(operation, self._counter) for operation in routine]
-        material = Material.of_operations(sources, _facts(routine), numbered=False)
+        facts = [fact for found in find_in_operations(routine) for fact in found]
+        material = Material.of_operations(sources, facts, numbered=False)
         whole = "".join(map(_line, routine))
         done = self._compressed(material, whole, target_tokens, content=content_of(routine))
         return done.followed_by(f"\nCritical operations:\n\n{below}", self._counter) if critical else done
@@ -115,33 +118,15 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
             half = self._counter.count(found[-1]) // 2
             # Must-keeps are quoted in full for one level only, as in the compaction of documents.
             longer = found[-1].replace(f"\n{KEPT}\n", "\n")
-            done = self._text(longer, paragraphs_of(longer), half, content="text", kept=len(found) == 1)
+            passages, tokens = paragraphs_of(longer), self._counter.count(longer)
+            material = Material.of_passages(passages, tokens)
+            if len(found) == 1:
+                material = material_of(passages, tokens, self._clock())
+            done = self._compressed(material, longer, half, content="text")
             if not done.text.strip() or done.method == VERBATIM:
                 break
             found.append(done.text)
         return found
-
-    def compress_text(self, text: str, target_tokens: int) -> Compressed:
-        """Compress plain text, split into paragraphs, to about `target_tokens`."""
-        return self._text(text, paragraphs_of(text), target_tokens, content="text")
-
-    def compress_document(self, text: str, target_tokens: int) -> Compressed:
-        """Compress a markdown document by section to about `target_tokens`; append its pinned sections verbatim."""
-        if self._counter.count(text) <= target_tokens:
-            return self._whole(text)
-        blocks = [block for block in split_blocks(text) if not block.front]
-        rest = "".join(block.text for block in blocks if not block.pinned)
-        pinned = "".join(block.text for block in blocks if block.pinned)
-        passages = [
-            Passage(key=number, text=block.text.partition("\n")[2] if block.title else block.text, when=block.title)
-            for number, block in enumerate(blocks)
-            if not block.pinned
-        ]
-        room = max(1, target_tokens - self._counter.count(pinned))
-        done = self._text(rest, passages, room, content="document")
-        if done.method == VERBATIM:
-            return self._whole(text)
-        return done.followed_by(f"\n{pinned}", self._counter) if pinned else done
 
     def summarize_session(self, extracted: Mapping[str, Json], operations: Sequence[Operation]) -> dict[str, Json]:
         """Add lines that the model finds in the operations to a session's structured summary; see `summarise_session`.
@@ -304,13 +289,6 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
             return self._whole(whole)
         return self.improve(material, base, target_tokens=target_tokens, content=content)
 
-    def _text(
-        self, text: str, passages: Sequence[Passage], target_tokens: int, *, content: str, kept: bool = True
-    ) -> Compressed:
-        tokens = self._counter.count(text)
-        material = material_of(passages, tokens, self._clock()) if kept else Material.of_passages(passages, tokens)
-        return self._compressed(material, text, target_tokens, content=content)
-
     def _whole(self, text: str) -> Compressed:
         tokens = self._counter.count(text)
         material = Material.of_passages([Passage(key=0, text=text)], tokens)
@@ -330,13 +308,6 @@ def _line(operation: Operation) -> str:
     return f"- [{operation.timestamp:%Y-%m-%d %H:%M}] {operation.type}: {squeeze(plain_text(operation))}\n"
 
 
-def _facts(operations: Sequence[Operation]) -> Sequence[MustKeep]:
-    # Lazy import: it loads the classifier, and importing the package must stay fast.
-    from orchestra_mem.core.facts.extraction import find_must_keeps
-
-    return [fact for operation in operations for fact in find_must_keeps(operation)]
-
-
 def content_of(operations: Sequence[Operation]) -> str:
     """Return the most frequent type of operation; empty if there are no operations."""
     types = [operation.type for operation in operations]
@@ -347,6 +318,3 @@ def _added(there: Json, lines: Sequence[str]) -> Json:
     """Append lines to a list, except lines that contain an entry of the list or are contained in one."""
     known = [squeeze(str(each)) for each in there] if isinstance(there, list) else []
     return [*known, *(line for line in lines if not any(line in each or each in line for each in known))]
-
-
-__all__ = ["SESSION_KEYS", "VERBATIM", "Compressed", "MemoryCompressor"]

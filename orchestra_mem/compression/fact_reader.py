@@ -10,13 +10,16 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from cachetools import LRUCache
+
+from orchestra_mem.compression.refiner import uncovered
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.prompts import fenced, few_shot, object_schema
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.model_types import LanguageModel, Message
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.tiers.fact_extractor import FactExtractor
-from orchestra_mem.types import Json, MustKeepKind, Operation, OperationFilter, Summary
+from orchestra_mem.types import Json, MustKeepKind, Operation, Summary
 
 Quote = tuple[MustKeepKind, str]
 
@@ -76,7 +79,7 @@ class FactReader:
         self._ledger = ledger
         self._counter = counter
         self._facts = FactExtractor(log, ledger)
-        self._read: dict[int, None] = {}
+        self._read: LRUCache[int, None] = LRUCache(_REMEMBERED)
 
     def read(self, number: int, *, cancelled: Callable[[], bool]) -> int:
         """Read the operations that a summary covers, except those read before; return the number of facts added.
@@ -94,23 +97,13 @@ class FactReader:
                 for operation in operations:
                     added += self._facts.add_quoted(operation, quotes)
                     self._read[operation.id] = None
-                    if len(self._read) > _REMEMBERED:
-                        del self._read[next(iter(self._read))]
         return added
 
     def _waiting(self, summary: Summary) -> Iterable[Operation]:
-        """Yield the unread operations that a summary covers, except operations that are covered by a lower summary."""
+        """Return the unread operations that a summary covers, except operations that are covered by a lower summary."""
         if summary.children or summary.document:
-            return
-        covered: set[int] = set()
-        if not summary.level:
-            for each in self._ledger.summaries(summary.session):
-                covered.update(range(each.first_operation, each.last_operation + 1))
-        for operation in self._log.operations(
-            OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
-        ):
-            if operation.id not in covered and operation.id not in self._read:
-                yield operation
+            return ()
+        return [each for each in uncovered(summary, self._log, self._ledger) if each.id not in self._read]
 
 
 def quotes_of(

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from cachetools import LRUCache
+
 from orchestra_mem.compression.compressed import Talk
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.identifiers import missing_identifiers
@@ -37,7 +39,7 @@ class ModelReader:
         self.model = model
         self._counter = counter
         self._patient = ModelWithTimeout(model, timeout_s=timeout_s)
-        self._read: dict[_Asked, Mapping[str, tuple[str, ...]]] = {}
+        self._read: LRUCache[_Asked, dict[str, list[str]]] = LRUCache(_REMEMBERED)
         self._lock = threading.Lock()
 
     def lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> list[Passage]:
@@ -100,7 +102,7 @@ class ModelReader:
             known = self._read.get(asked)
         if known is not None:
             talk.lines += sum(map(len, known.values()))
-            return {key: list(lines) for key, lines in known.items()}
+            return known
         talk.asked += 1
         first, most = asked, self._answer_tokens(len(keys))
         for attempt in range(2):
@@ -116,9 +118,7 @@ class ModelReader:
                 talk.retried += attempt
                 talk.lines += count
                 with self._lock:
-                    self._read[first] = {key: tuple(lines) for key, lines in good.items()}
-                    if len(self._read) > _REMEMBERED:
-                        del self._read[next(iter(self._read))]
+                    self._read[first] = good
                 return good
             talk.fault = fault
             asked = retry_prompt(asked, done.text, fault)

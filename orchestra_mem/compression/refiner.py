@@ -5,10 +5,9 @@ An item's summary consists of its own sentences, verbatim and in order, and must
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
 
 from orchestra_mem.catalog_types import CatalogStore, ItemStatus, MemoryItem
 from orchestra_mem.compression.compressed import Compressed
@@ -203,9 +202,7 @@ class SummaryRefiner:
         if summary.children:
             children = [self.ledger.summary(child) for child in summary.children]
             return summary_material(self.ledger, children), self.limits.summary, HIGHER
-        operations = self.log.operations(
-            OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
-        )
+        operations = uncovered(summary, self.log, self.ledger)
         facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         sources = list(map(read_source, operations))
         return Material.of_operations(sources, facts), target, content_of(operations)
@@ -232,22 +229,24 @@ class SummaryRefiner:
         Facts that people deleted or reworded are cut from the text of the operations.
         """
         standing = self.ledger.summaries(summary.session, standing=True)
-        rest = [read_source(operation) for operation in self._between(standing, summary)]
+        rest = list(map(read_source, uncovered(summary, self.log, self.ledger)))
         facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
         return Material.of_operations(rest, changed, numbered=False).behind(summary_material(self.ledger, standing))
 
-    def _between(self, standing: list[Summary], whole: Summary) -> Iterator[Operation]:
-        borders = [
-            (whole.first_operation, whole.first_operation - 1),
-            *((each.first_operation, each.last_operation) for each in standing),
-            (whole.last_operation + 1, whole.last_operation),
-        ]
-        for (_, last), (following, _) in pairwise(borders):
-            if following > last + 1:
-                yield from self.log.operations(
-                    OperationFilter(session=whole.session, after=last, through=following - 1)
-                )
+
+def uncovered(summary: Summary, log: EventLog, ledger: Ledger) -> list[Operation]:
+    """Return the operations that a summary covers, without those that also have a summary of their own."""
+    operations = log.operations(
+        OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
+    )
+    # Only the summary of an entire session covers operations that have another summary.
+    others = () if summary.level else ledger.summaries(summary.session, standing=True)
+    return [
+        each
+        for each in operations
+        if not any(other.first_operation <= each.id <= other.last_operation for other in others)
+    ]
 
 
 def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, list[str]]:

@@ -64,7 +64,8 @@ class ModelTools:
 class Compression:
     """Connects the compressor with the job queue. Only `redo` and `work` wait for the model.
 
-    `open_tools` is called on first use, as most programs without a model need none of the tools.
+    `open_tools` is called on first use, as most programs without a model need none of the tools. `auto` tells whether
+    summaries are improved in the background; false without a model.
     """
 
     model: LanguageModel | None
@@ -86,13 +87,9 @@ class Compression:
         """The compressor: it shortens texts, with the model if there is one."""
         return self._tools.compressor
 
-    @property
-    def _auto(self) -> bool:
-        return self.auto and self.model is not None
-
     def start(self) -> None:
-        """Start to improve summaries in the background, if a model is set and `auto` is true."""
-        if not self._auto:
+        """Start to improve summaries in the background, if `auto` is true."""
+        if not self.auto:
             return
         try:
             self._offer_standing()
@@ -133,7 +130,7 @@ class Compression:
         for job in self.queue.jobs():
             if job.state is JobState.FAILED and self._stays(job.subject):
                 self.queue.finish(job)
-        if self._auto and any(each.document for each in self.ledger.level_zero_summaries(limit=_WHOLE_OFFERED)):
+        if self.auto and any(each.document for each in self.ledger.level_zero_summaries(limit=_WHOLE_OFFERED)):
             self._offer_standing()
 
     def session_flushed(self, memory: object, session: Session, path: object) -> None:
@@ -142,7 +139,7 @@ class Compression:
 
     def offer(self, summaries: Sequence[Summary]) -> None:
         """Enqueue new extracts, if background work is on."""
-        if self._auto:
+        if self.auto:
             self._offer(summaries)
 
     def _offer(self, summaries: Sequence[Summary]) -> None:
@@ -152,7 +149,7 @@ class Compression:
 
     def item_said(self, item: MemoryItem) -> None:
         """Handle a new or changed catalog item: enqueue its summary."""
-        if self._auto:
+        if self.auto:
             self._offer_items([item])
 
     def _offer_items(self, items: Sequence[MemoryItem]) -> None:

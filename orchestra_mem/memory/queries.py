@@ -152,7 +152,7 @@ class SearchCalls:
         parts = self._parts
         try:
             hits = self.search(query, limit=max_results).hits
-            parts.search.open().note_recalled([hit.chunk.text for hit in hits])
+            parts.search.open().indexer.note_recalled([hit.chunk.text for hit in hits])
         except (StorageError, SearchError):
             logger.warning("search cannot be used; looking through the live tiers", exc_info=True)
             lines = [entry.short.strip() for entry in reversed(self._life.snapshot().entries)]
@@ -233,11 +233,10 @@ class SearchCalls:
         """Return the memories that a query recalls for a context; only a note if search is unavailable."""
         session = self._life.snapshot().session_id
         try:
-            from orchestra_mem.retrieval.passages import PassageRetriever
+            from orchestra_mem.retrieval.passages import recall
 
             most = max(_LEAST_RECALLED, min(_MOST_RECALLED, budget_tokens // _TOKENS_RECALLED))
-            passages = PassageRetriever(self._parts.search, self._parts.log)
-            return passages.recall(query, session=session, where=where, limit=most)
+            return recall(self._parts.search, query, session=session, where=where, limit=most)
         except ImportError as error:
             from orchestra_mem.core.search.disclosure import Recalled
 

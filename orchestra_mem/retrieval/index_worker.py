@@ -163,11 +163,8 @@ class IndexWorker:
     def _bring_up(self) -> None:
         try:
             self._catch_up()
-        except ClosedError:
-            pass
-        except EmbedderError as error:
-            # Every search reports this in its notes.
-            logger.debug("%s", error)
+        except (ClosedError, EmbedderError) as error:
+            logger.debug("%s", error)  # every search reports it in its notes, or raises it
         except StorageError as error:
             logger.warning("the search index could not be brought up to the memory: %s", error)
         except Exception:

@@ -11,9 +11,10 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from orchestra_mem.catalog_types import CatalogStore, ItemStatus
@@ -43,7 +44,7 @@ from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracke
 
 logger = logging.getLogger(__name__)
 
-_OPERATIONS_AT_ONCE = 100
+_AT_ONCE = 100
 _STORED_AT_ONCE = 1_000
 _VECTORS_AT_ONCE = 256
 # Boilerplate that the program writes into documents and search leaves out: times, counts, lists of operations.
@@ -70,32 +71,29 @@ class Backlog:
         return bool(self.operations or self.vectors)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memories:
-    """The stores that the indexer reads from."""
+@dataclass(eq=False)
+class Indexer:
+    """Updates one index from the memory's stores. Safe to share between threads.
 
+    Attributes:
+        index: The index to update.
+        embedder: Makes the vectors; None leaves them out.
+        log, ledger, store, episodic, sessions, state, catalog: The stores to read.
+    """
+
+    index: SearchIndex
+    embedder: Embedder | None
+    _: KW_ONLY
     log: EventLog
     ledger: Ledger
     store: DocumentStore
     episodic: EpisodicMemoryManager
     sessions: SessionPaths
-    state: WorkTracker | None = None
-    catalog: CatalogStore | None = None
+    state: WorkTracker
+    catalog: CatalogStore
 
-
-class Indexer:
-    """Updates one index from the memory's stores. Safe to share between threads.
-
-    Args:
-        index: The index to update.
-        memories: The stores to read.
-        embedder: Makes the vectors; None leaves them out.
-    """
-
-    def __init__(self, index: SearchIndex, memories: Memories, embedder: Embedder | None) -> None:
-        self._index = index
-        self._from = memories
-        self._embedder = embedder
+    def __post_init__(self) -> None:
+        """Begin without knowledge of the index's marks."""
         self._lock, self._embedding = threading.Lock(), threading.Lock()
         self._ahead = 0  # newest operation that was indexed ahead of older ones
         self._marks: dict[str, str] = {}
@@ -104,13 +102,13 @@ class Indexer:
 
     def note_recalled(self, passages: Sequence[str]) -> None:
         """Record passages that a model receives now, so that operations repeating their text are indexed without it."""
-        self._echoes.note(passages, after=self._from.log.last_operation())
+        self._echoes.note(passages, after=self.log.last_operation())
 
     def keep_recalled(self) -> None:
         """Store the recorded passages in the index for other processes; a failure is only logged."""
         try:
             if self._echoes.changed:
-                self._index.set_mark(_RECALLED, self._echoes.dump())
+                self.index.set_mark(_RECALLED, self._echoes.dump())
         except OrchestraMemError as error:
             logger.debug("what was recalled could not be noted: %s", error)
 
@@ -146,29 +144,29 @@ class Indexer:
 
     def _begin(self) -> None:
         # Read the identity before the marks: if the index is recreated in between, `set_mark` refuses the old identity.
-        if self._identity != self._index.identity:
-            self._identity, self._ahead = self._index.identity, 0
-        self._marks = self._index.marks()
+        if self._identity != self.index.identity:
+            self._identity, self._ahead = self.index.identity, 0
+        self._marks = self.index.marks()
         self._echoes.load(self._marks.get(_RECALLED, ""))
         self.keep_recalled()
 
     def _steps(self) -> Iterator[None]:
         """Index in steps of about ten milliseconds, yielding after each; the newest operations come first."""
         self._newest()
-        sessions = {session.id: session for session in self._from.log.sessions()}
+        sessions = {session.id: session for session in self.log.sessions()}
         self._documents(sessions)
         yield
         yield from self._stored()
         yield from self._operations()
-        yield from self._summaries()
-        yield from self._facts()
+        yield from self._since("summaries", self.ledger.next_summary_id() - 1, 1, self._add_summaries)
+        yield from self._since("facts", self.ledger.next_must_keep_id() - 1, _AT_ONCE, self._add_facts)
         yield from self._work()
         yield from self._catalog()
 
     def _mark(self, name: str, value: object) -> None:
         if self._marks.get(name) != str(value):
             self._marks[name] = str(value)
-            if not self._index.set_mark(name, str(value), identity=self._identity):
+            if not self.index.set_mark(name, str(value), identity=self._identity):
                 raise _IndexRecreatedError
 
     def _number(self, name: str) -> int:
@@ -176,8 +174,8 @@ class Indexer:
 
     def _newest(self) -> None:
         """Index the newest operations before everything else: queries are most likely about them."""
-        indexed, last = self._number("operations"), self._from.log.last_operation()
-        first = max(indexed, self._ahead, last - _OPERATIONS_AT_ONCE)
+        indexed, last = self._number("operations"), self.log.last_operation()
+        first = max(indexed, self._ahead, last - _AT_ONCE)
         if first < last:
             self._add_operations(first, last, self._border(last))
             self._ahead = last
@@ -186,27 +184,22 @@ class Indexer:
 
     def _border(self, last: int) -> int:
         """Return the id of the first operation in working memory; older operations are in a session document."""
-        live = self._from.log.live_session()
+        live = self.log.live_session()
         return live.spilled_through + 1 if live else last + 1
 
     def _operations(self) -> Iterator[None]:
-        last = self._from.log.last_operation()
+        last = self.log.last_operation()
         border = self._border(last)
         indexed = self._number("operations")
-        for first in range(self._number("working"), min(border, indexed + 1), _OPERATIONS_AT_ONCE):
-            self._add_operations(first - 1, min(first + _OPERATIONS_AT_ONCE, border, indexed + 1) - 1, border)
+        for first in range(self._number("working"), min(border, indexed + 1), _AT_ONCE):
+            self._add_operations(first - 1, min(first + _AT_ONCE, border, indexed + 1) - 1, border)
             yield
         self._mark("working", border)
-        while indexed < last:
-            through = min(indexed + _OPERATIONS_AT_ONCE, last)
-            self._add_operations(indexed, through, border)
-            indexed = through
-            self._mark("operations", indexed)
-            yield
+        yield from self._since("operations", last, _AT_ONCE, partial(self._add_operations, border=border))
 
     def _add_operations(self, after: int, through: int, border: int) -> None:
-        operations = self._from.log.operations(OperationFilter(after=after, through=through))
-        self._index.add(
+        operations = self.log.operations(OperationFilter(after=after, through=through))
+        self.index.add(
             [
                 chunk
                 for operation in operations
@@ -227,128 +220,125 @@ class Indexer:
 
     def _stored(self) -> Iterator[None]:
         """Index the latest item that programs have stored under each name; remove replaced and deleted items."""
-        last = self._from.log.last_operation()
+        last = self.log.last_operation()
         for after in range(self._number("stored"), last, _STORED_AT_ONCE):
             through = min(after + _STORED_AT_ONCE, last)
             where = OperationFilter(type=STORED_ITEM, after=after, through=through)
-            groups = {_name_stored(each): each for each in self._from.log.operations(where) if each.is_stored}
+            groups = {_name_stored(each): each for each in self.log.operations(where) if each.is_stored}
             chunks = [chunk for group, operation in groups.items() for chunk in chunk_stored(operation, group)]
             self._replace(groups, chunks)
             if groups or through == after + _STORED_AT_ONCE:  # scanning again is cheaper than a write for each scan
                 self._mark("stored", through)
             yield
 
-    def _summaries(self) -> Iterator[None]:
-        last = self._from.ledger.next_summary_id() - 1
-        for number in range(self._number("summaries") + 1, last + 1):
-            summary = self._from.ledger.summary(number)
-            for child in summary.children:
-                # The children stay findable through this summary and through their operations.
-                self._index.remove(list(self._index.keys(f"S{child}")))
-            # Summaries of level 0, of whole sessions and of sections, are indexed as part of their documents.
-            if summary.level and not summary.parent:
-                self._index.add(chunk_summary(summary))
-            self._mark("summaries", number)
+    def _since(self, name: str, last: int, size: int, index: Callable[[int, int], None]) -> Iterator[None]:
+        """Index what has come since a mark, up to number `last`, in steps of `size`. Set the mark after each step.
+
+        `index` is called with the number before the first one of a step, and with the last one.
+        """
+        for after in range(self._number(name), last, size):
+            through = min(after + size, last)
+            index(after, through)
+            self._mark(name, through)
             yield
 
-    def _facts(self) -> Iterator[None]:
-        last = self._from.ledger.next_must_keep_id() - 1
-        first = self._number("facts") + 1
-        for start in range(first, last + 1, _OPERATIONS_AT_ONCE):
-            numbers = list(range(start, min(start + _OPERATIONS_AT_ONCE, last + 1)))
-            facts = self._from.ledger.must_keeps_by_id(numbers)
-            self._index.add([chunk_fact(fact) for fact in facts])
-            self._mark("facts", numbers[-1])
-            yield
+    def _add_summaries(self, after: int, through: int) -> None:
+        for summary in map(self.ledger.summary, range(after + 1, through + 1)):
+            for child in summary.children:
+                # The children stay findable through this summary and through their operations.
+                self.index.remove(list(self.index.keys(f"S{child}")))
+            # Summaries of level 0, of whole sessions and of sections, are indexed as part of their documents.
+            if summary.level and not summary.parent:
+                self.index.add(chunk_summary(summary))
+
+    def _add_facts(self, after: int, through: int) -> None:
+        facts = self.ledger.must_keeps_by_id(list(range(after + 1, through + 1)))
+        self.index.add(list(map(chunk_fact, facts)))
 
     def _work(self) -> Iterator[None]:
         """Index the work items that have changed."""
-        state = self._from.state
-        if state is None:
-            return
-        events = state.events(after=self._number("work"))
-        for start in range(0, len(events), _OPERATIONS_AT_ONCE):
-            some = events[start : start + _OPERATIONS_AT_ONCE]
-            chunks = [chunk_work_item(*each) for each in _changed_items(state, some)]
+        events = self.state.events(after=self._number("work"))
+        for start in range(0, len(events), _AT_ONCE):
+            some = events[start : start + _AT_ONCE]
+            chunks = [chunk_work_item(*each) for each in _changed_items(self.state, some)]
             self._replace({chunk.group for chunk in chunks}, chunks)
             self._mark("work", some[-1].id)
             yield
 
     def _catalog(self) -> Iterator[None]:
         """Index the catalog items that have changed; remove those that are no longer live."""
-        catalog = self._from.catalog
-        while catalog and (items := catalog.changed_after(self._number("catalog"), _OPERATIONS_AT_ONCE)):
+        while items := self.catalog.changed_after(self._number("catalog"), _AT_ONCE):
             live = [chunk_item(item) for item in items if item.status is ItemStatus.LIVE]
             self._replace([f"M{item.number}" for item in items], live)
             self._mark("catalog", items[-1].changed)
             yield
 
     def _documents(self, sessions: dict[str, Session]) -> None:
-        for name in map(DocumentName, self._from.episodic.names()):
+        for name in map(DocumentName, self.episodic.names()):
             place = DocumentPlace(
                 name=f"{name.value}.md", tier=Tier.EPISODIC, kind=name.value, importance=_IMPORTANCE.get(name, 0.5)
             )
-            self._document(self._from.episodic.path(name), place)
+            self._document(self.episodic.path(name), place)
         ended = [session for session in sessions.values() if session.status is SessionStatus.ARCHIVED]
         for session in ended[self._number("sessions") :]:
-            self._replace([self._from.sessions.document(session).name], ())
-            self._session(session, self._from.sessions.archive(session))
+            self._replace([self.sessions.document(session).name], ())
+            self._session(session, self.sessions.archive(session))
         self._mark("sessions", len(ended))
         gone = [session for session in ended if not session.archive]
         if len(gone) != self._number("archives gone"):
             for session in gone:  # the archived document is deleted: index the session's summary instead
-                self._replace([self._from.sessions.archive(session).name], ())
-                for summary in self._from.ledger.level_zero_summaries(session.id):
-                    self._index.add(chunk_summary(summary))
+                self._replace([self.sessions.archive(session).name], ())
+                for summary in self.ledger.level_zero_summaries(session.id):
+                    self.index.add(chunk_summary(summary))
             self._mark("archives gone", len(gone))
         for session in sessions.values():
             if session.status is not SessionStatus.ARCHIVED:
-                self._session(session, self._from.sessions.document(session))
+                self._session(session, self.sessions.document(session))
 
     def _session(self, session: Session, path: Path) -> None:
         when = session.ended or session.started
         place = DocumentPlace(name=path.name, tier=Tier.SESSION, kind="session", session=session.id, time=when)
-        self._document(path, place, own_words=True)
+        self._document(path, place)
 
-    def _document(self, path: Path, place: DocumentPlace, *, own_words: bool = False) -> None:
+    def _document(self, path: Path, place: DocumentPlace) -> None:
         """Index the current text of a document. If it is missing, being written or not text, its chunks stay."""
-        text = self._from.store.read_settled(path)
+        text = self.store.read_settled(path)
         if text is None:
             return
         now = digest(text)
         if self._marks.get(f"document {place.name}") == now:
             return
-        said = _own_words(text) if own_words else without_conflicts(text)
+        said = _own_words(text) if place.tier is Tier.SESSION else without_conflicts(text)
         chunks = chunk_document(said, place)
         self._replace([place.name], [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
         self._mark(f"document {place.name}", now)
 
     def _replace(self, groups: Iterable[str], chunks: Sequence[Chunk]) -> None:
         """Add chunks of some groups, and remove all others of these groups."""
-        self._index.add(chunks)
+        self.index.add(chunks)
         kept = {chunk.key for chunk in chunks}
-        if gone := [key for group in groups for key in self._index.keys(group) if key not in kept]:
-            self._index.remove(gone)
+        if gone := [key for group in groups for key in self.index.keys(group) if key not in kept]:
+            self.index.remove(gone)
 
     def _vectors(self) -> Iterator[None]:
-        embedder = self._embedder
-        if embedder is not None:
-            embedder.embed(())  # makes a server that was never called report its model
-        while embedder is not None:
-            identity = self._index.identity
-            ids = self._index.without_vectors(embedder.model, _VECTORS_AT_ONCE)
+        if (embedder := self.embedder) is None:
+            return
+        embedder.embed(())  # makes a server that was never called report its model
+        while True:
+            identity = self.index.identity
+            ids = self.index.without_vectors(embedder.model, _VECTORS_AT_ONCE)
             if not len(ids):
                 return
-            texts = [chunk.embedded_text if chunk else "" for chunk in self._index.chunks(ids)]
-            self._index.add_vectors(embedder.model, ids, embedder.embed(texts), identity=identity)
+            texts = [chunk.embedded_text if chunk else "" for chunk in self.index.chunks(ids)]
+            self.index.add_vectors(embedder.model, ids, embedder.embed(texts), identity=identity)
             yield
 
     def backlog(self) -> Backlog:
         """Return the remaining work."""
-        operations = self._from.log.last_operation() - self._number("operations")
-        vectors = count = self._index.count() if self._embedder is not None else 0
+        operations = self.log.last_operation() - self._number("operations")
+        vectors = count = self.index.count() if self.embedder is not None else 0
         with suppress(EmbedderError):  # raised until a server's first answer: assume that no chunk has a vector
-            vectors = len(self._index.without_vectors(self._embedder.model, count)) if self._embedder else 0
+            vectors = len(self.index.without_vectors(self.embedder.model, count)) if self.embedder else 0
         return Backlog(operations=max(0, operations), vectors=vectors)
 
 

@@ -134,7 +134,7 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
         now = self._clock()
         try:
             search = self._search.open()
-            made = search.embed(question)
+            embedding, vector = search.embed(question) or (None, None)
             response = StoredResponse(
                 question=question,
                 answer=answer,
@@ -143,8 +143,8 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
                 system=self._system(model, prompt_file),
                 created=now,
                 expires=now + timedelta(seconds=getattr(self._settings, f"{kind.value}_ttl_s")),
-                model=made[0] if made else None,
-                vector=made[1] if made else None,
+                model=embedding,
+                vector=vector,
             )
             search.responses.add(response, keep=self._settings.max_entries)
         except ClosedError:
@@ -178,13 +178,13 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
         same = next((each for each in candidates if each.question.split() == question.split()), None)
         if same is not None:
             return same, 1.0
-        made = self._search.open().embed(question)
-        if made is None or not made[1].any():
+        model, vector = self._search.open().embed(question) or (None, None)
+        if vector is None or not vector.any():
             return None, 0.0
         cosines = [
-            (float(np.dot(each.vector, made[1])), each)
+            (float(np.dot(each.vector, vector)), each)
             for each in candidates
-            if each.model == made[0] and each.vector is not None
+            if each.model == model and each.vector is not None
         ]
         for cosine, each in sorted(cosines, key=lambda pair: -pair[0]):
             if cosine < _NEAR:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from threading import Lock
 
 from cachetools import TTLCache
 
 from orchestra_mem.core.catalog.access import Access
-from orchestra_mem.core.search.disclosure import DisclosedEntry, disclose
+from orchestra_mem.core.search.disclosure import DisclosedEntry, RetrievedPassage, disclose, excerpt
+from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.ports import EventLog, Ledger, TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.retrieval.passages import PassageRetriever, Recommendations, recommend
-from orchestra_mem.search_types import EVERYTHING, SearchFilter
+from orchestra_mem.retrieval.passages import FACT_GROUPS, Recommendation, Recommendations, find_operation, recall
+from orchestra_mem.retrieval.search import is_match
+from orchestra_mem.search_types import EVERYTHING, SearchFilter, Tier
 from orchestra_mem.serialize import to_object
 from orchestra_mem.settings import RetrievalSettings
-from orchestra_mem.types import Json
+from orchestra_mem.types import Json, MustKeepKind, MustKeepStatus, Operation
 
 # Typical size of an entry with its index line; the budget divided by it, within bounds, is the number of entries.
 _ENTRY_TOKENS = 100
 _FEWEST_ENTRIES, _MOST_ENTRIES = 6, 40
+# Fields that may hold the outcome of an operation; the first usable one counts.
+_OUTCOMES = ("status", "outcome", "result", "error")
+_OUTCOME_CHARS = 120
+_SHORT_CHARS = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +71,7 @@ class Moment:
     session: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Request:
-    task: str
-    agents: tuple[str, ...]
-    pattern: str | None
-    max_tokens: int
-    where: SearchFilter
+_Key = tuple[Moment, SearchFilter, int, str, str | None, tuple[str, ...]]
 
 
 class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=config).retriever"):
@@ -98,15 +98,14 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         access: Access,
         now: Callable[[], Moment],
     ) -> None:
-        self._passages = PassageRetriever(search, log)
+        self._search = search
+        self._log = log
         self._ledger = ledger
         self._counter = counter
         self._access = access
         self._now = now
         # The key holds the memory's version from before the search, so no entry is older than the version in its key.
-        self._cache: TTLCache[tuple[Moment, _Request], RetrievedContext] = TTLCache(
-            settings.cache_entries, settings.cache_ttl_s
-        )
+        self._cache: TTLCache[_Key, RetrievedContext] = TTLCache(settings.cache_entries, settings.cache_ttl_s)
         self._lock = Lock()
         self._hits = self._misses = 0
 
@@ -135,26 +134,21 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         if max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}: a budget cannot be negative")
         who = tuple(sorted(set(agents)))
-        request = _Request(task=task, agents=who, pattern=pattern, max_tokens=max_tokens, where=where)
+        key = (moment, where, max_tokens, task, pattern, who)
         with self._lock:
-            found = self._cache.get((moment, request))
+            found = self._cache.get(key)
             self._hits += found is not None
             self._misses += found is None
-        return self._retrieve(request, moment) if found is None else found
-
-    def _retrieve(self, request: _Request, moment: Moment) -> RetrievedContext:
-        recalled = self._passages.recall(
-            request.task,
-            session=moment.session,
-            agents=request.agents,
-            pattern=request.pattern,
-            where=request.where,
-            limit=min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, request.max_tokens // _ENTRY_TOKENS)),
-        )
-        disclosed = disclose(recalled.recollections, budget_tokens=request.max_tokens, counter=self._counter)
+        if found is not None:
+            return found
+        recalled = recall(
+            self._search, task, session=moment.session, agents=who, pattern=pattern, where=where,
+            limit=min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, max_tokens // _ENTRY_TOKENS)),
+        )  # fmt: skip
+        disclosed = disclose(recalled.recollections, budget_tokens=max_tokens, counter=self._counter)
         found = RetrievedContext(
-            task=request.task,
-            budget_tokens=request.max_tokens,
+            task=task,
+            budget_tokens=max_tokens,
             tokens=disclosed.tokens,
             counter=self._counter.name,
             exact=self._counter.exact,
@@ -165,7 +159,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         # A note means that something is missing, so the next call has to search again.
         if not found.notes and moment.version is not None and self._cache.maxsize:
             with self._lock:
-                self._cache[moment, request] = found
+                self._cache[key] = found
         return found
 
     def get_recommendations(
@@ -187,10 +181,49 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         where, moment = self._access.within(where, *agents), self._now()
         if limit < 0:
             raise ValueError(f"limit is {limit}: so many there cannot be")
-        return recommend(
-            task, self._passages, self._ledger, self._counter, session=moment.session, agents=agents, limit=limit,
-            where=where,
+        notes: dict[str, None] = {}
+
+        def recalled(*tiers: Tier, kinds: tuple[str, ...] = ()) -> tuple[RetrievedPassage, ...]:
+            wanted = replace(where, tiers=tiers, kinds=kinds)
+            found = recall(self._search, task, session=moment.session, agents=agents, where=wanted, limit=2 * limit)
+            notes.update(dict.fromkeys(found.notes))
+            return tuple(each for each in found.recollections if is_match(each.hit))
+
+        groups: dict[str, list[Recommendation]] = {"similar_tasks": []}
+        told = ""
+        for name, kind in FACT_GROUPS.items():
+            facts = recalled(Tier.SEMANTIC, kinds=(kind.value,))[:limit]
+            groups[name] = [self._in_short(each) for each in facts]
+            told += "".join(f" {plain_words(each.passage)} " for each in facts)
+        for each in recalled(Tier.WORKING, Tier.SESSION):
+            is_told = f" {plain_words(each.passage)} " in told
+            operation = None if is_told else find_operation(self._log, each.hit.chunk.operation)
+            if operation is None:
+                continue
+            is_decision = operation.type == MustKeepKind.DECISION.value
+            if is_decision and self._is_told_by_facts(operation, where):
+                continue
+            name = "decisions" if is_decision else "similar_tasks"
+            groups[name].append(replace(self._in_short(each), outcome=outcome_of(operation)))
+        return Recommendations(
+            task=task, notes=tuple(notes), **{name: tuple(group[:limit]) for name, group in groups.items()}
+        )
+
+    def _in_short(self, found: RetrievedPassage) -> Recommendation:
+        text = excerpt(found.passage, _SHORT_CHARS)
+        if ":" in found.title and plain_words(found.title.partition(":")[2]) not in plain_words(text):
+            text = f"{excerpt(found.title, _SHORT_CHARS)}\n{text}"
+        return Recommendation(
+            source=found.source, text=text, why=found.why, full_tokens=self._counter.count(found.whole),
+            time=found.hit.chunk.time, agent=found.hit.chunk.agent, likelihood=found.hit.likelihood,
         )  # fmt: skip
+
+    def _is_told_by_facts(self, operation: Operation, where: SearchFilter) -> bool:
+        """Check whether the ledger has the operation's decision as a fact, which also shows if it is still active."""
+        number = operation.id
+        facts = self._ledger.must_keeps(kinds=(MustKeepKind.DECISION,), first_operation=number, last_operation=number)
+        # Facts have no agent, so a strict search finds none; it shows active decisions from their operations instead.
+        return bool(facts) and not (where.strict and any(fact.status is MustKeepStatus.STANDING for fact in facts))
 
     def load_layer1(
         self, query: str, *, agents: Sequence[str] = (), pattern: str | None = None, limit: int = 3
@@ -209,10 +242,10 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         """Clear the cache, or only contexts with `pattern` in task, pattern or an agent's name; case is ignored."""
         wanted = pattern.casefold()
         with self._lock:
-            for moment, request in list(self._cache):
-                said = (request.task, request.pattern or "", *request.agents)
-                if any(wanted in each.casefold() for each in said):
-                    self._cache.pop((moment, request), None)
+            for key in list(self._cache):
+                _, _, _, task, cooperation, who = key
+                if any(wanted in each.casefold() for each in (task, cooperation or "", *who)):
+                    self._cache.pop(key, None)
 
     def get_stats(self) -> dict[str, Json]:
         """Return the cache's size and its `hits` and `misses` since the start."""
@@ -223,3 +256,15 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
                 "hits": self._hits,
                 "misses": self._misses,
             }
+
+
+def outcome_of(operation: Operation) -> str:
+    """Return the outcome that an operation's data report, in one line; empty if they report none."""
+    data = operation.data if isinstance(operation.data, dict) else {}
+    for name in _OUTCOMES:
+        value = data.get(name)
+        if isinstance(value, str) and value.strip():
+            return " ".join(value.split())[:_OUTCOME_CHARS]
+        if isinstance(value, bool) or (isinstance(value, int | float) and name == "status"):
+            return str(value).lower()
+    return ""

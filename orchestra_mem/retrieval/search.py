@@ -9,7 +9,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from orchestra_mem.core.search.responses import StoredResponse
 from orchestra_mem.core.search.widening import search_until
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
-from orchestra_mem.ports import Clock, Ledger
+from orchestra_mem.ports import Clock
 from orchestra_mem.retrieval.index_worker import Guard, IndexWorker
 from orchestra_mem.retrieval.indexer import Backlog, Indexer
 from orchestra_mem.search_types import (
@@ -33,7 +33,6 @@ from orchestra_mem.search_types import (
     SearchFilter,
     SearchIndex,
     SearchMode,
-    Situation,
     Vector,
     WordEmbedder,
 )
@@ -109,16 +108,16 @@ def check_request(where: SearchFilter, limit: int) -> None:
             raise ValueError(f"{name} is {moment}, which has no time zone")
 
 
+@dataclass(eq=False)
 class MemorySearch:
     """Answers queries over one memory. Safe to share between threads.
 
-    Args:
+    Attributes:
         index: The index to search.
         embedders: The configured embedder first; empty if search by meaning is off. The embedder whose model has
             embedded the most chunks answers queries.
         words: Compares single words.
-        indexer: Keeps the index up to date.
-        ledger: Provides the current state of facts.
+        indexer: Keeps the index up to date; its ledger provides the current state of facts.
         clock: Returns the current time, from which "last week" is computed.
         guard: Blocks calls of an embedder that fails.
         responses: Stores a model's answers next to the index.
@@ -127,34 +126,24 @@ class MemorySearch:
         release: Frees the embedders' resources and ends their work; called by `close`, perhaps twice.
     """
 
-    def __init__(
-        self,
-        index: SearchIndex,
-        embedders: Sequence[Embedder],
-        words: WordEmbedder | None,
-        indexer: Indexer,
-        *,
-        ledger: Ledger,
-        clock: Clock,
-        guard: Guard,
-        responses: ResponseStore,
-        is_remote: bool = False,
-        fault: str = "",
-        release: Callable[[], object] = lambda: None,
-    ) -> None:
-        self._embedder = embedders[0] if embedders else None
-        self._searchers = [(each, Searcher(index, each, words)) for each in embedders]
-        self._by_words = Searcher(index, None, None)
-        self._release = release
-        self._fault = fault
-        self._guard = guard
-        self.responses = responses
-        self._is_remote = is_remote
-        self._index = index
-        self._indexer = indexer
-        self._ledger = ledger
-        self._clock = clock
-        self._worker = IndexWorker(partial(self.catch_up, pause_s=_STEP_S), guard)
+    index: SearchIndex
+    embedders: Sequence[Embedder]
+    words: WordEmbedder | None
+    indexer: Indexer
+    _: KW_ONLY
+    clock: Clock
+    guard: Guard
+    responses: ResponseStore
+    is_remote: bool = False
+    fault: str = ""
+    release: Callable[[], object] = lambda: None
+
+    def __post_init__(self) -> None:
+        """Prepare the searches with and without each embedder, and the background thread."""
+        self._embedder = self.embedders[0] if self.embedders else None
+        self._searchers = [(each, Searcher(self.index, each, self.words)) for each in self.embedders]
+        self._by_words = Searcher(self.index, None, None)
+        self._worker = IndexWorker(partial(self.catch_up, pause_s=_STEP_S), self.guard)
         self._kept_up_at = -_UPKEEP_AFTER
         self._told = 0  # number of the index's problems that are solved and no longer reported
 
@@ -183,32 +172,32 @@ class MemorySearch:
         """
         mode = SearchMode(mode)
         check_request(where, limit)
-        situation = Situation(now=self._clock(), session=session)
-        known = self._index.problems
+        known = self.index.problems
         try:
-            answer = self._answer(query, where, mode, limit, situation)
+            answer = self._answer(query, where, mode, limit, session)
         except DatabaseDamagedError as error:  # the next attempt recreates the index
             logger.warning("%s", error)
-            answer = self._answer(query, where, mode, limit, situation)
-        if new := self._index.problems[len(known) :]:  # the index was recreated meanwhile: ids changed
-            answer = self._answer(query, where, mode, limit, situation)
+            answer = self._answer(query, where, mode, limit, session)
+        if new := self.index.problems[len(known) :]:  # the index was recreated meanwhile: ids changed
+            answer = self._answer(query, where, mode, limit, session)
             answer = replace(answer, notes=tuple(dict.fromkeys((*new, *answer.notes))))
         return answer
 
-    def _answer(self, query: str, where: SearchFilter, mode: SearchMode, limit: int, situation: Situation) -> Answer:
+    def _answer(self, query: str, where: SearchFilter, mode: SearchMode, limit: int, session: str | None) -> Answer:
+        now = self.clock()
         backlog, has_vectors, notes = self._take_in()
         if backlog.operations:
             notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being taken in")
         if backlog.vectors:
             notes.append(f"{backlog.vectors:,} passages are found by their words alone until they are embedded")
         best = self._best()
-        if mode is SearchMode.DENSE and (best is None or (self._why_off and best[0] not in self._index.models())):
+        if mode is SearchMode.DENSE and (best is None or (self._why_off and best[0] not in self.index.models())):
             raise EmbedderError(f"search by meaning is off: {self._why_off}" if self._why_off else _NO_EMBEDDER)
         # If embedding the passages has just failed, do not wait for the embedder again.
         searcher = best[1] if best and (has_vectors or mode is SearchMode.DENSE) else self._by_words
 
         def ask(searcher: Searcher, size: int) -> list[Hit]:
-            return searcher.search(query, situation, where=where, mode=mode, limit=size)
+            return searcher.search(query, now, session=session, where=where, mode=mode, limit=size)
 
         limit = min(limit, sys.maxsize // 2)
         try:
@@ -227,7 +216,7 @@ class MemorySearch:
 
     @property
     def _why_off(self) -> str:
-        return self._fault or self._guard.problem or ""
+        return self.fault or self.guard.problem or ""
 
     @property
     def answering_model(self) -> EmbeddingModel | None:
@@ -247,8 +236,8 @@ class MemorySearch:
 
     def section(self, hit: Hit) -> str:
         """Return a hit's text joined, in order, with neighbouring chunks that have the same headings."""
-        around = self._index.neighbours(np.array([hit.id], np.int64), _REACH)[0]
-        chunks = self._index.chunks(around)
+        around = self.index.neighbours(np.array([hit.id], np.int64), _REACH)[0]
+        chunks = self.index.chunks(around)
 
         def beside(chunks: Iterable[Chunk | None]) -> Iterator[str]:
             for chunk in chunks:
@@ -259,17 +248,13 @@ class MemorySearch:
         before = [*beside(reversed(chunks[:_REACH]))][::-1]
         return "\n".join([*before, hit.chunk.text, *beside(chunks[_REACH:])])
 
-    def note_recalled(self, passages: Sequence[str]) -> None:
-        """Record passages that a model receives, so that operations repeating their text are indexed without it."""
-        self._indexer.note_recalled(passages)
-
     def _best(self) -> tuple[EmbeddingModel, Searcher] | None:
         """Return the known model that has embedded the most chunks, the first on a tie, with its searcher."""
         known = []
         for embedder, searcher in self._searchers:
             with suppress(EmbedderError):  # raised until a server's first answer
                 known.append((embedder.model, searcher))
-        embedded = self._index.models()
+        embedded = self.index.models()
         return max(known, key=lambda each: embedded.get(each[0], 0), default=None)
 
     def _take_in(self) -> tuple[Backlog, bool, list[str]]:
@@ -277,37 +262,32 @@ class MemorySearch:
 
         Damage that was found is reported in the notes until the index is complete again.
         """
-        nothing = Backlog(operations=0, vectors=0)
-        notes = [_off(self._fault)] if self._fault else []
+        nothing, has_vectors, told, why = Backlog(operations=0, vectors=0), True, self._told, ""
         try:
-            backlog = self._indexer.catch_up(_AT_ONCE_S, embeds=not self._is_remote)
+            backlog = self.indexer.catch_up(_AT_ONCE_S, embeds=not self.is_remote)
             if backlog or self._upkeep_due:
                 self.follow()
-            if self._is_remote and backlog.vectors and not self._guard.problem:
+            if self.is_remote and backlog.vectors and not self.guard.problem:
                 self._worker.rested.wait(_PATIENCE_S)
-                backlog = self._indexer.backlog()
-            problems = self._index.problems
-            notes += problems[self._told :]
+                backlog = self.indexer.backlog()
             if not backlog:
-                self._told = len(problems)
-            if self._guard.problem:
-                raise EmbedderError(self._guard.problem)
+                self._told = len(self.index.problems)
+            if self.guard.problem:
+                raise EmbedderError(self.guard.problem)
         except EmbedderError as error:
             self.follow()
-            notes += [*self._index.problems[self._told :], _off(error)]
-            return nothing, False, notes
+            backlog, has_vectors, why = nothing, False, _off(error)
         except StorageError as error:
             # The index may still be readable; if not, the search itself raises the error.
             logger.warning("the search index could not be brought up to the memory: %s", error)
-            notes += self._index.problems[self._told :]
-            notes.append(f"the newest may be missing, the index could not be brought up: {error}")
-            return nothing, True, notes
-        return backlog, True, notes
+            backlog, why = nothing, f"the newest may be missing, the index could not be brought up: {error}"
+        fault = _off(self.fault) if self.fault else ""
+        return backlog, has_vectors, [*filter(None, (fault, *self.index.problems[told:], why))]
 
     @property
     def _upkeep_due(self) -> bool:
         """Whether the index has grown by `_UPKEEP_AFTER` chunks; also true for the first search of the process."""
-        return self._index.count() >= self._kept_up_at + _UPKEEP_AFTER
+        return self.index.count() >= self._kept_up_at + _UPKEEP_AFTER
 
     def catch_up(self, told: Callable[[Backlog], None] | None = None, *, pause_s: float = 0.0) -> None:
         """Index everything, then do the upkeep. After each step, pass the backlog to `told` and wait `pause_s`.
@@ -316,20 +296,20 @@ class MemorySearch:
             StorageError: The index or the memory cannot be read or written.
             EmbedderError: Vectors cannot be made.
         """
-        while backlog := self._indexer.catch_up(_STEP_S):
+        while backlog := self.indexer.catch_up(_STEP_S):
             if told is not None:
                 told(backlog)
             if self._worker.closing.wait(pause_s):
                 return
-        self._kept_up_at = self._index.count()
-        for model in self._index.models():
+        self._kept_up_at = self.index.count()
+        for model in self.index.models():
             if self._embedder and model != self._embedder.model:
-                self._index.drop_model(model)
-        self._index.maintain()
+                self.index.drop_model(model)
+        self.index.maintain()
 
     def rebuild(self) -> None:
         """Delete the index; `catch_up` recreates it."""
-        self._index.rebuild()
+        self.index.rebuild()
         self._told = 0
 
     def follow(self) -> None:
@@ -343,7 +323,7 @@ class MemorySearch:
         the facts' current states, as in the summary's document.
         """
         numbers = {number for hit in hits for number in _facts_in(hit)}
-        facts = {fact.id: fact for fact in self._ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
+        facts = {fact.id: fact for fact in self.indexer.ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
         for hit in hits:
             chunk = hit.chunk
             if _letter(hit) == "S":
@@ -357,18 +337,18 @@ class MemorySearch:
                     continue
                 if fact.text != chunk.text:
                     chunk = chunk_fact(fact)
-                    self._index.add([chunk])
-                    self._index.remove([hit.chunk.key])
+                    self.index.add([chunk])
+                    self.index.remove([hit.chunk.key])
             yield hit if chunk is hit.chunk else replace(hit, chunk=chunk)
 
     def close(self) -> None:
         """End the background thread, waiting up to 2 s, and close the index."""
         self._worker.end()
-        self._indexer.keep_recalled()
-        self._index.close()
-        self._release()
+        self.indexer.keep_recalled()
+        self.index.close()
+        self.release()
         if self._worker.join():
-            self._release()  # the thread may have embedded once more
+            self.release()  # the thread may have embedded once more
 
 
 def _off(why: object) -> str:

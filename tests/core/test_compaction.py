@@ -16,7 +16,7 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merges
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, checked, draft_of
-from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_line, kept_lines, kept_part, name_facts
+from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, kept_part, name_facts
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
 from tests.builders import a_summary
 
@@ -305,7 +305,7 @@ def test_body_and_kept_part_are_the_two_halves_of_a_summary(texts: list[str], bo
 @given(st.text())
 def test_a_kept_line_is_one_line(text: str) -> None:
     """A must-keep is rendered as one line, whatever its text."""
-    assert len(kept_line(fact(1, text)).splitlines()) == 1
+    assert len(kept_lines([fact(1, text)]).splitlines()) == len(["", "Kept:", "", "- Decision K1: …"])
 
 
 # Growth of levels

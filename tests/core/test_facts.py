@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from benchmarks._facts import load_records
 from benchmarks.facts import mended, reversals, tally_records
 from orchestra_mem.core.facts.classifier import signs_of
-from orchestra_mem.core.facts.extraction import find_in_text, find_must_keeps
+from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.superseding import contradicted, likelihood, settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.builders import cases
@@ -38,7 +38,7 @@ def _operation(operation_type: str, data: Json, number: int = 1) -> Operation:
 
 
 def _facts(operation_type: str, data: Json) -> list[tuple[str, str]]:
-    return [(fact.kind.value, fact.text) for fact in find_must_keeps(_operation(operation_type, data))]
+    return [(fact.kind.value, fact.text) for fact in find_in_operations([_operation(operation_type, data)])[0]]
 
 
 def _fact(text: str, operation: int, kind: MustKeepKind = MustKeepKind.DECISION) -> MustKeep:

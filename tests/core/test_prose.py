@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.facts.extraction import find_must_keeps
+from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.facts.prose import Source, Voice, fields_of, masked, without_code
 from orchestra_mem.types import Json, Operation
 from tests.builders import an_operation, cases
@@ -19,7 +19,7 @@ def _operation(data: Json, kind: str = "message") -> Operation:
 
 
 def _facts(data: Json, kind: str = "message") -> list[tuple[str, str]]:
-    return [(fact.kind.value, fact.text) for fact in find_must_keeps(_operation(data, kind))]
+    return [(fact.kind.value, fact.text) for fact in find_in_operations([_operation(data, kind)])[0]]
 
 
 def _said_by(role: str, text: str) -> list[tuple[str, str]]:

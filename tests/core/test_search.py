@@ -18,14 +18,14 @@ from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, ch
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.search_types import Chunk, Hit, Situation, Tier, WordEmbedder
+from orchestra_mem.search_types import Chunk, Hit, Tier, WordEmbedder
 from orchestra_mem.types import Json, Operation
 from tests.builders import an_operation, cases
 
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)
 EMBEDDER = WordLlamaEmbedder()
 FOLDER = tempfile.TemporaryDirectory()
-NOW = Situation(now=START + timedelta(days=60))
+NOW = START + timedelta(days=60)
 
 TALK = cases("talk_of_ann_and_ben")
 DOCUMENT = (
@@ -113,8 +113,8 @@ def test_a_time_named_goes_before_and_is_found_among_many() -> None:
         for number in range(1, 301)
     ]
     searcher = searcher_of(days)
-    situation = Situation(now=START + timedelta(days=301))
-    first, *_ = searcher.search("Where did they go hiking on 10 June 2024?", situation)
+    now = START + timedelta(days=301)
+    first, *_ = searcher.search("Where did they go hiking on 10 June 2024?", now)
     assert first.chunk.operation == 40
     assert dict(first.reasons.shares)["period"] > 0
 

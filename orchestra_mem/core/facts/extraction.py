@@ -51,12 +51,11 @@ _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|m
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """A passage that states a fact. `score`: Its likelihood, 0 to 1. `place`: Index of the sentence in its text."""
+    """A passage that states a fact. `score`: Its likelihood, 0 to 1."""
 
     kind: MustKeepKind
     text: str
     score: float
-    place: int
 
 
 class _Text(NamedTuple):
@@ -66,13 +65,8 @@ class _Text(NamedTuple):
     field: Field
 
 
-def find_must_keeps(operation: Operation) -> tuple[MustKeep, ...]:
-    """Find the facts that a summary of an operation must keep, in the order of its fields; see `find_in_operations`."""
-    return find_in_operations([operation])[0]
-
-
 def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, ...]]:
-    """Find the facts that summaries of these operations must keep. One call is faster than many.
+    """Find the facts that summaries of operations must keep, in the order of their fields. Batches are faster.
 
     Prose is classified sentence by sentence; tool output is searched for failures only. A fact's text is a verbatim
     passage of a field, with two additions: a short value comes with its field's name and its subject
@@ -104,23 +98,23 @@ def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]
     """
     wanted = [(kind, flat) for kind, quote in quotes if len(flat := " ".join(quote.split())) >= _MIN_QUOTE_CHARS]
     finds: list[Find] = []
-    for text in _speech(operation) if wanted else ():
+    for text in map(_text_of, _speech(operation)) if wanted else ():
         likely = 1.0 - probabilities([candidate.sentence for candidate in text.candidates])[:, 0]
         for candidate, chance in zip(text.candidates, likely.tolist(), strict=True):
             sentence = " ".join(candidate.text.split())
             kind = next((kind for kind, quote in wanted if quote in sentence or sentence in quote), None)
             if kind is not None and chance >= _QUOTED_THRESHOLD:
-                finds.append(Find(kind, _passage(candidate, kind, text.field), chance, candidate.place))
+                finds.append(Find(kind, _passage(candidate, kind, text.field), chance))
     return _must_keeps(finds, operation.id, operation.timestamp)
 
 
 def speech_of(operation: Operation) -> str:
     """Return the prose of an operation that is searched for facts, without code."""
-    return "\n".join(without_code(text.field.text).strip() for text in _speech(operation))
+    return "\n".join(without_code(field.text).strip() for field in _speech(operation))
 
 
-def _speech(operation: Operation) -> list[_Text]:
-    return [_text_of(field) for field in fields_of(operation) if field.source is Source.SPEECH]
+def _speech(operation: Operation) -> list[Field]:
+    return [field for field in fields_of(operation) if field.source is Source.SPEECH]
 
 
 def _read(operation: Operation) -> Iterator[_Text | Find]:
@@ -132,7 +126,7 @@ def _read(operation: Operation) -> Iterator[_Text | Find]:
             yield from _of_state(field)
         elif not outputs_file_content(operation):
             for line in failure_lines(field.text):
-                yield Find(MustKeepKind.FAILURE, line, 1.0, 0)
+                yield Find(MustKeepKind.FAILURE, line, 1.0)
 
 
 def _text_of(field: Field) -> _Text:
@@ -143,13 +137,13 @@ def _of_state(field: Field) -> Iterator[_Text | Find]:
     value = field.text.strip()
     if kind := state_of(field.name, value, about=field.about):
         about = f" ({field.about})" if field.about else ""
-        yield Find(kind, f"{field.name}: {value}{about}", 1.0, 0)
+        yield Find(kind, f"{field.name}: {value}{about}", 1.0)
     elif not says_nothing(value) and len(value.split()) >= 3:
         kind = kind_of_field(field.name)
         if kind is None or len(value) > _MAX_CHARS:
             yield _text_of(field)
         else:
-            yield Find(kind, value, 1.0, 0)
+            yield Find(kind, value, 1.0)
 
 
 def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
@@ -164,7 +158,7 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
         for candidate, row, among in zip(text.candidates, own, _among([1.0 - row[0] for row in own]), strict=True):
             if (judged := _judge(candidate, row, among, text.field)) is not None:
                 kind, score = judged
-                finds.append(Find(kind, _passage(candidate, kind, text.field), score, candidate.place))
+                finds.append(Find(kind, _passage(candidate, kind, text.field), score))
         results.append(_likeliest(finds, text))
     return results
 
@@ -230,12 +224,13 @@ def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
     room = max(_SHORT_CHARS, int(len(text.field.text) * _SHARE))
     if len(finds) <= _MAX_FINDS and sum(len(find.text) for find in finds) <= room:
         return finds
-    kept: list[Find] = []
-    for find in sorted(finds, key=lambda find: (-find.score, find.place)):
-        if len(find.text) <= room and len(kept) < _MAX_FINDS:
-            kept.append(find)
-            room -= len(find.text)
-    return sorted(kept, key=lambda find: find.place)
+    kept: list[int] = []
+    for place in sorted(range(len(finds)), key=lambda place: -finds[place].score):
+        size = len(finds[place].text)
+        if size <= room and len(kept) < _MAX_FINDS:
+            kept.append(place)
+            room -= size
+    return [finds[place] for place in sorted(kept)]
 
 
 def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
@@ -276,7 +271,7 @@ def _of_decision(operation: Operation) -> Iterator[Find]:
         return
     for field in fields:
         if field.source is not Source.OUTPUT and len(field.text.split()) >= 2:
-            yield Find(MustKeepKind.DECISION, _clip(split_sentences(field.text)[0]), 1.0, 0)
+            yield Find(MustKeepKind.DECISION, _clip(split_sentences(field.text)[0]), 1.0)
             return
 
 

@@ -26,14 +26,13 @@ _QUESTION = re.compile(r"[?\uff1f][\"')*_ ]*$")
 class Candidate(NamedTuple):
     """A sentence that may state a fact.
 
-    `text`: Verbatim passage of the field. `before`: Sentence directly before it, empty if none. `place`: Index among
-    the field's sentences. `listed`: For a list item, the kind of fact that its heading announces, else None.
+    `text`: Verbatim passage of the field. `before`: Sentence directly before it, empty if none. `listed`: For a list
+    item, the kind of fact that its heading announces, else None.
     """
 
     text: str
     sentence: Sentence
     before: str
-    place: int
     listed: MustKeepKind | None
 
 
@@ -72,7 +71,7 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
                 circumstances=(*around, *_circumstances(text, before, bulleted=bulleted), *under),
                 heading=above,
             )
-            yield Candidate(text, sentence, before, place, listed=kind if bulleted else None)
+            yield Candidate(text, sentence, before, listed=kind if bulleted else None)
         before = text
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import accumulate
 
 from orchestra_mem.catalog_types import CHUNK_PATTERN, MAX_PRIORITY, MemoryItem
 from orchestra_mem.core.documents.entries import entry_title, plain_text
@@ -324,9 +326,7 @@ def _cuts(sentences: Sequence[str]) -> Iterator[int]:
     Bjørner and others, 2010, on file replication). Text without such a cut is cut before it exceeds `_MAX_CHARS`.
     """
     hashes = [hashlib.sha256(sentence.encode("utf-8", "surrogatepass")).digest()[:8] for sentence in sentences]
-    places = [0]
-    for sentence in sentences:
-        places.append(places[-1] + len(sentence) + 1)
+    places = [*accumulate((len(sentence) + 1 for sentence in sentences), initial=0)]
     last = 0
     for at in range(len(sentences)):
         if places[at + 1] - places[last] > _MAX_CHARS and at > last:
@@ -339,14 +339,6 @@ def _cuts(sentences: Sequence[str]) -> Iterator[int]:
 
 def _is_least(at: int, hashes: Sequence[bytes], places: Sequence[int]) -> bool:
     """Check whether a sentence's hash is below those within `_NEAR_CHARS` before it, and not above any after it."""
-    here = at - 1
-    while here >= 0 and places[at] - places[here] <= _NEAR_CHARS:
-        if hashes[here] <= hashes[at]:
-            return False
-        here -= 1
-    here = at + 1
-    while here < len(hashes) and places[here] - places[at] <= _NEAR_CHARS:
-        if hashes[here] < hashes[at]:
-            return False
-        here += 1
-    return True
+    first = bisect_left(places, places[at] - _NEAR_CHARS, 0, at)
+    end = bisect_right(places, places[at] + _NEAR_CHARS, at, len(hashes))
+    return hashes[at] <= min(hashes[at:end]) and all(hashes[at] < before for before in hashes[first:at])

@@ -13,7 +13,7 @@ from orchestra_mem.core.documents.entries import clip
 from orchestra_mem.core.search.echoes import MARK, fenced, plain_words
 from orchestra_mem.core.text import visible
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.search_types import Reasons
+from orchestra_mem.search_types import Hit
 
 # Long enough to hold most memories in full: an answer that is cut off is useless.
 _EXCERPT_CHARS = 480
@@ -31,33 +31,47 @@ _PREAMBLE_WORTH = 10  # the preamble is shown only in budgets of at least ten ti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievedPassage:
-    """A passage of the memory that answers a question, with its source.
+    """A passage of the memory that answers a question.
 
-    `passage` is the text that was found, `whole` the text of the operation, section or summary that contains it. `why`
-    explains why it was found. `beside` marks a passage found only because its neighbour matches. `also` lists other
-    sources with the same text.
+    `passage` is the text of the hit, or of several in one section. `whole` is the text of the operation, section or
+    summary that contains it. `also` lists other sources with the same text.
     """
 
-    source: str
-    kind: str
+    hit: Hit
     passage: str
     whole: str
-    title: str = ""
-    time: datetime | None = None
-    agent: str | None = None
-    operation: int = 0
-    likelihood: float = 0.0
-    why: str = ""
-    beside: bool = False
     also: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """The source of the hit."""
+        return self.hit.chunk.source
+
+    @property
+    def title(self) -> str:
+        """The title of the hit; without one, the headings above it."""
+        return self.hit.chunk.title or " > ".join(self.hit.chunk.heading)
 
     @property
     def label(self) -> str:
         """The source with kind, date and agent, in one line; a known agent's message goes without the kind."""
-        kind = "" if self.agent and self.kind == "message" else self.kind
-        when = self.time.strftime("%Y-%m-%d") if self.time else ""
-        named = (_named(each) for each in (kind, when, self.agent or ""))
+        chunk = self.hit.chunk
+        kind = "" if chunk.agent and chunk.kind == "message" else chunk.kind
+        when = chunk.time.strftime("%Y-%m-%d") if chunk.time else ""
+        named = (_named(each) for each in (kind, when, chunk.agent or ""))
         return f"{_named(self.source)} ({', '.join(filter(None, named))})"
+
+    @property
+    def why(self) -> str:
+        """The reason why the hit was found, in one line."""
+        told, reasons = [], self.hit.reasons
+        if reasons.identifiers:
+            told.append(f"has {', '.join(reasons.identifiers)}")
+        if reasons.keyword_rank:
+            told.append(f"by words rank {reasons.keyword_rank} ({reasons.keyword_score:.2f})")
+        if reasons.dense_rank:
+            told.append(f"by meaning rank {reasons.dense_rank} (cosine {reasons.dense_score:.2f})")
+        return ", ".join(told) or "stands beside what was found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,8 +177,7 @@ def disclose(recollections: Sequence[RetrievedPassage], *, budget_tokens: int, c
         raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
     # Passages of one document have the same source, but keys must be unique.
     items = [replace(recalled_item(each), key=f"{at}") for at, each in enumerate(recollections)]
-    layout = _Layout(items, recollections, counter)
-    return largest_fit(layout.filled, lambda each: each.tokens, budget_tokens)
+    return largest_fit(_Layout(items, recollections, counter).filled, lambda each: each.tokens, budget_tokens)
 
 
 class _Layout:
@@ -191,12 +204,10 @@ class _Layout:
         pieces = [piece for piece in fill.pieces() if piece]
         text = "".join((*head, *index, *pieces)) if index or pieces else ""
         placements = {placement.key: placement for placement in fill.placements(room)}
-        entries = [
-            _entry(
-                recollection, placements.get(f"{number}"), costs=costs, most=2 * share, indexed=number < len(index) - 2
-            )
-            for number, (recollection, costs) in enumerate(zip(self._recollections, self._costs, strict=True))
-        ]
+        entries = (
+            self._entry(number, placements.get(f"{number}"), most=2 * share, indexed=number < len(index) - 2)
+            for number in range(len(self._items))
+        )
         return Disclosure(text=text, tokens=self._counter.count(text), entries=tuple(entries))
 
     def _index(self, room: int) -> tuple[list[str], int]:
@@ -220,46 +231,33 @@ class _Layout:
             if forms:
                 yield replace(item, forms=forms)
 
-
-def _entry(
-    recollection: RetrievedPassage, placement: Placement | None, *, costs: Sequence[int], most: int, indexed: bool
-) -> DisclosedEntry:
-    if placement is None:
-        how = f"left out: its shortest form needs {costs[0]:,} tokens, twice an equal share is {most:,}"
-    elif placement.form is not None and placement.forms < len(costs) and placement.form == placement.forms - 1:
-        how = f"shortened: in full it needs {costs[-1]:,} tokens, twice an equal share is {most:,}"
-    else:
-        how = placement.reason
-    also = f"; also in {', '.join(recollection.also)}" if recollection.also else ""
-    return DisclosedEntry(
-        source=recollection.source,
-        kind=recollection.kind,
-        title=_title(recollection),
-        time=recollection.time,
-        agent=recollection.agent,
-        also=recollection.also,
-        indexed=indexed,
-        tokens=placement.tokens if placement else 0,
-        full_tokens=costs[-1],
-        text=placement.text if placement else "",
-        explanation=f"{recollection.why}; {how}{also}",
-    )
-
-
-def why(reasons: Reasons) -> str:
-    """Describe in one line why a hit was found."""
-    told = []
-    if reasons.identifiers:
-        told.append(f"has {', '.join(reasons.identifiers)}")
-    if reasons.keyword_rank:
-        told.append(f"by words rank {reasons.keyword_rank} ({reasons.keyword_score:.2f})")
-    if reasons.dense_rank:
-        told.append(f"by meaning rank {reasons.dense_rank} (cosine {reasons.dense_score:.2f})")
-    return ", ".join(told) or "stands beside what was found"
+    def _entry(self, number: int, placement: Placement | None, *, most: int, indexed: bool) -> DisclosedEntry:
+        recollection, costs = self._recollections[number], self._costs[number]
+        if placement is None:
+            how = f"left out: its shortest form needs {costs[0]:,} tokens, twice an equal share is {most:,}"
+        elif placement.form is not None and placement.forms < len(costs) and placement.form == placement.forms - 1:
+            how = f"shortened: in full it needs {costs[-1]:,} tokens, twice an equal share is {most:,}"
+        else:
+            how = placement.reason
+        also = f"; also in {', '.join(recollection.also)}" if recollection.also else ""
+        chunk = recollection.hit.chunk
+        return DisclosedEntry(
+            source=chunk.source,
+            kind=chunk.kind,
+            title=_title(recollection),
+            time=chunk.time,
+            agent=chunk.agent,
+            also=recollection.also,
+            indexed=indexed,
+            tokens=placement.tokens if placement else 0,
+            full_tokens=costs[-1],
+            text=placement.text if placement else "",
+            explanation=f"{recollection.why}; {how}{also}",
+        )
 
 
 def _title(recollection: RetrievedPassage) -> str:
-    title = recollection.title if recollection.title and ":" in recollection.title else recollection.passage
+    title = recollection.title if ":" in recollection.title else recollection.passage
     return excerpt(" ".join(visible(title[: 4 * _LINE_CHARS]).split()), _LINE_CHARS)
 
 

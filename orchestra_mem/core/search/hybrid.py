@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestra_mem.core.search.late_interaction import unit, word_matches
-from orchestra_mem.core.search.question import Period, Question, names_agent, read_question
+from orchestra_mem.core.search.question import Period, Question, read_question
 from orchestra_mem.core.search.ranking import (
     LEAST_LIKELY,
     Floats,
@@ -26,7 +25,7 @@ from orchestra_mem.core.search.ranking import (
     substance,
     to_one,
 )
-from orchestra_mem.core.search.terms import chunk_names
+from orchestra_mem.core.search.terms import chunk_names, content_words
 from orchestra_mem.core.text import stem
 from orchestra_mem.search_types import (
     EVERYTHING,
@@ -39,7 +38,6 @@ from orchestra_mem.search_types import (
     SearchFilter,
     SearchIndex,
     SearchMode,
-    Situation,
     Terms,
     Vector,
     WordEmbedder,
@@ -75,25 +73,43 @@ class Searcher:
     def search(
         self,
         query: str,
-        situation: Situation,
+        now: datetime,
         *,
+        session: str | None = None,
         where: SearchFilter = EVERYTHING,
         mode: SearchMode = SearchMode.HYBRID,
         limit: int = 10,
     ) -> list[Hit]:
         """Return the chunks that answer a query best, best first; any string is a query.
 
-        Chunks with an exact name from the query (`#12`, a path, `snake_case`) come first, hits marked `perhaps` last.
+        `now` anchors "last week" and recency; chunks of `session` rank slightly higher. Chunks with an exact name from
+        the query (`#12`, a path, `snake_case`) come first, hits marked `perhaps` last.
         """
-        question = read_question(query, situation.now)
+        question = read_question(query, now)
         rarities = self._rarities(question.words)
         embedder = self.embedder if mode is not SearchMode.KEYWORD else None
         vector = self._query_vector(embedder, question, rarities) if embedder else None
         vector = vector if vector is not None and vector.any() else None
         found = self._find(question, vector, where, mode, max(_FOUND, limit))
-        candidates = self._candidates(found, vector, where, max(_RANKED, limit))
-        pool = self._pool(candidates, question, rarities, situation, mode)
-        return self._hits(candidates, pool, question, limit)
+        outlines, chains = self._candidates(found, where, max(_RANKED, limit))
+        vectors, dense = np.zeros((len(outlines.ids), 0), np.float32), np.zeros(len(outlines.ids), np.float32)
+        if embedder and vector is not None:
+            vectors = self.index.vectors(embedder.model, outlines.ids)
+            dense = np.vecdot(vectors, vector)
+        matches = self._matches(outlines, question.words if mode is not SearchMode.DENSE else (), mode)
+        before, behind = _links(outlines.ids, chains)
+        pool = Pool(
+            keyword=_looked_up(outlines.ids, found.keyword)[0],
+            dense=dense,
+            matches=matches,
+            rarities=rarities[: len(matches)],
+            before=before,
+            behind=behind,
+            groups=outlines.groups,
+            traits=_traits(outlines, question),
+            priors=_priors(outlines, now, session, self.weights.half_life_days),
+        )
+        return self._hits(found, outlines, vectors, pool, question, limit)
 
     def _rarities(self, words: Sequence[str]) -> Floats:
         """Return each word's inverse document frequency as in BM25, positive."""
@@ -119,55 +135,31 @@ class Searcher:
         names = question.terms.identifiers if mode is not SearchMode.DENSE else ()
         exact = self.index.keyword(Terms(terms=names, identifiers=names), where, limit).ids if names else _NOTHING.ids
         filters = [where, *(_narrowed(where, period) for period in question.periods)]
-        asked = [self._ask(question, vector, each, mode, limit) for each in filters]
-        keyword, dense = (_merged(rankings) for rankings in zip(*asked, strict=True))
-        dated = [ranking.ids for rankings in asked[1:] for ranking in rankings]
-        return _Found(keyword=keyword, dense=dense, exact=exact, dated=np.concatenate([_NOTHING.ids, *dated]))
-
-    def _ask(
-        self, question: Question, vector: Vector | None, where: SearchFilter, mode: SearchMode, limit: int
-    ) -> tuple[Ranking, Ranking]:
-        """Return the keyword and the dense ranking; a ranking is empty if `mode` or a missing vector excludes it."""
-        keyword = dense = _NOTHING
+        keyword, dense = [], []
         if mode is not SearchMode.DENSE:
-            keyword = self.index.keyword(question.terms, where, limit)
+            keyword = [self.index.keyword(question.terms, each, limit) for each in filters]
         if vector is not None and self.embedder is not None:
-            dense = self.index.dense(self.embedder.model, vector, where, limit)
-        return keyword, dense
+            dense = [self.index.dense(self.embedder.model, vector, each, limit) for each in filters]
+        dated = [ranking.ids for ranking in (*keyword[1:], *dense[1:])]
+        return _Found(
+            keyword=_merged(keyword), dense=_merged(dense), exact=exact, dated=np.concatenate([_NOTHING.ids, *dated])
+        )
 
-    def _candidates(self, found: _Found, vector: Vector | None, where: SearchFilter, most: int) -> _Candidates:
-        """Keep the best chunks found, and fetch the neighbours of the first `_AROUND` of them."""
+    def _candidates(self, found: _Found, where: SearchFilter, most: int) -> tuple[Outlines, Ids]:
+        """Return the best chunks found with the neighbours of the first `_AROUND`; and those, each with its neighbours.
+
+        The second result has a row for each of the first `_AROUND` chunks: its neighbourhood in order, see `_links`.
+        """
         ids = np.unique(np.concatenate([found.keyword.ids, found.dense.ids, found.exact]))
         promise = to_one(_looked_up(ids, found.keyword)[0]) + to_one(_looked_up(ids, found.dense)[0])
         promise += np.isin(ids, found.dated) + 3.0 * np.isin(ids, found.exact)
         best = ids[np.argsort(-promise, kind="stable")[:most]]
         around = best[:_AROUND]
         chains = np.insert(self.index.neighbours(around, 2), 2, around, axis=1)
-        outlines = self.index.outlines(np.union1d(best, chains[chains > 0]), where)
-        ids = outlines.ids
-        vectors = np.zeros((len(ids), 0), np.float32)
-        if vector is not None and self.embedder is not None:
-            vectors = self.index.vectors(self.embedder.model, ids)
-        keyword, keyword_ranks = _looked_up(ids, found.keyword)
-        before, behind = _links(ids, chains)
-        return _Candidates(
-            ids=ids,
-            outlines=outlines,
-            keyword=keyword,
-            keyword_ranks=keyword_ranks,
-            dense=np.vecdot(vectors, vector) if vector is not None else np.zeros(len(ids), np.float32),
-            dense_ranks=_looked_up(ids, found.dense)[1],
-            vectors=vectors,
-            before=before,
-            behind=behind,
-            exact=np.isin(ids, found.exact),
-        )
+        return self.index.outlines(np.union1d(best, chains[chains > 0]), where), chains
 
-    def _pool(
-        self, candidates: _Candidates, question: Question, rarities: Floats, situation: Situation, mode: SearchMode
-    ) -> Pool:
-        outlines = candidates.outlines
-        asked = question.words if mode is not SearchMode.DENSE else ()
+    def _matches(self, outlines: Outlines, asked: Sequence[str], mode: SearchMode) -> Floats:
+        """Return how well each candidate matches each word, by their vectors if possible, else by their stems."""
         cut = outlines.cut & (self.words is not None and mode is SearchMode.HYBRID)
         matches = np.zeros((len(asked), len(cut)), np.float32)
         if self.words is not None and cut.any():
@@ -175,48 +167,42 @@ class Searcher:
         if not cut.all():
             stems = [stem(word) for word in asked]
             matches[:, ~cut] = self.index.holding(stems, outlines.ids[~cut])
-        return Pool(
-            keyword=candidates.keyword,
-            dense=candidates.dense,
-            matches=matches,
-            rarities=rarities[: len(asked)],
-            before=candidates.before,
-            behind=candidates.behind,
-            groups=outlines.groups,
-            traits=_traits(outlines, question),
-            priors=_priors(outlines, situation, self.weights.half_life_days),
-        )
+        return matches
 
-    def _hits(self, candidates: _Candidates, pool: Pool, question: Question, limit: int) -> list[Hit]:
+    def _hits(
+        self, found: _Found, outlines: Outlines, vectors: Floats, pool: Pool, question: Question, limit: int
+    ) -> list[Hit]:
+        ids = outlines.ids
         shares, priors = shares_of(pool, self.weights), priors_of(pool, self.weights)
-        scores = sum(shares.values(), np.zeros(len(candidates.ids), np.float32))
+        scores = sum(shares.values(), np.zeros(len(ids), np.float32))
         scores = scores * np.prod([*priors.values(), np.ones_like(scores)], axis=0)
-        held = self._held(candidates, question)
-        counts = np.array([len(held.get(row, ())) for row in range(len(scores))])
+        held = self._held(ids[np.isin(ids, found.exact)], question)
+        counts = np.array([len(held.get(number, ())) for number in ids.tolist()])
         likely = np.where(counts, np.float32(1), likelihoods(pool, shares, scores, self.index.count()))
-        passing = np.flatnonzero(candidates.outlines.passing)
+        passing = np.flatnonzero(outlines.passing)
         # More exact names rank before fewer, likely hits before unlikely ones; then the score decides.
         levels = counts + (likely >= LEAST_LIKELY)
-        order = passing[np.lexsort((candidates.ids[passing], -scores[passing], -levels[passing]))]
+        order = passing[np.lexsort((ids[passing], -scores[passing], -levels[passing]))]
         order = order[: _DIVERSIFIED * limit]
         # A level adds more than the largest penalty, which is at most the best score.
         best = float(np.abs(scores).max(initial=0))
         lifted = scores[order] + levels[order] * (1 + 2 * best)
-        chosen = order[diversify(lifted, candidates.vectors[order], limit, self.weights.diversity * best)]
-        chunks = zip(chosen.tolist(), self.index.chunks(candidates.ids[chosen]), strict=True)
+        chosen = order[diversify(lifted, vectors[order], limit, self.weights.diversity * best)]
+        ranks = [_looked_up(ids, ranking)[1] for ranking in (found.keyword, found.dense)]
+        chunks = zip(chosen.tolist(), self.index.chunks(ids[chosen]), strict=True)
         return [
             Hit(
-                id=int(candidates.ids[row]),
+                id=int(ids[row]),
                 chunk=chunk,
                 score=float(scores[row]),
                 likelihood=float(likely[row]),
                 perhaps=bool(likely[row] < LEAST_LIKELY),
                 reasons=Reasons(
-                    keyword_rank=int(candidates.keyword_ranks[row]) or None,
-                    keyword_score=float(candidates.keyword[row]),
-                    dense_rank=int(candidates.dense_ranks[row]) or None,
-                    dense_score=float(candidates.dense[row]),
-                    identifiers=held.get(row, ()),
+                    keyword_rank=int(ranks[0][row]) or None,
+                    keyword_score=float(pool.keyword[row]),
+                    dense_rank=int(ranks[1][row]) or None,
+                    dense_score=float(pool.dense[row]),
+                    identifiers=held.get(int(ids[row]), ()),
                     shares=tuple((name, float(values[row])) for name, values in shares.items()),
                     priors=tuple((name, float(values[row])) for name, values in priors.items()),
                 ),
@@ -225,15 +211,12 @@ class Searcher:
             if chunk is not None
         ]
 
-    def _held(self, candidates: _Candidates, question: Question) -> dict[int, tuple[str, ...]]:
-        """Return, by row, the query's exact names in each candidate that was found by an exact name."""
-        rows = np.flatnonzero(candidates.exact)
-        if not len(rows):
-            return {}
+    def _held(self, exact: Ids, question: Question) -> dict[int, tuple[str, ...]]:
+        """Return, by id, the query's exact names in each of the candidates that were found by an exact name."""
         asked = frozenset(question.terms.identifiers)
         return {
-            row: tuple(name for name in chunk_names(chunk) if name in asked)
-            for row, chunk in zip(rows.tolist(), self.index.chunks(candidates.ids[rows]), strict=True)
+            number: tuple(name for name in chunk_names(chunk) if name in asked)
+            for number, chunk in zip(exact.tolist(), self.index.chunks(exact) if len(exact) else (), strict=True)
             if chunk is not None
         }
 
@@ -253,26 +236,10 @@ class _Found:
     dated: Ids
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Candidates:
-    """Candidates to rank, one row each. Keyword and dense ranks are 0 if that search did not find the candidate."""
-
-    ids: Ids
-    outlines: Outlines
-    keyword: Floats
-    keyword_ranks: Rows
-    dense: Floats
-    dense_ranks: Rows
-    vectors: Floats
-    before: Rows
-    behind: Rows
-    exact: NDArray[np.bool_]
-
-
 def _merged(rankings: Sequence[Ranking]) -> Ranking:
     """Merge rankings of the same query under several filters, best first, without duplicates."""
-    if len(rankings) == 1:
-        return rankings[0]
+    if len(rankings) < 2:
+        return rankings[0] if rankings else _NOTHING
     ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
     scores = np.concatenate([ranking.scores for ranking in rankings])[first]
     order = np.lexsort((ids, -scores))
@@ -306,7 +273,8 @@ def _narrowed(where: SearchFilter, period: Period) -> SearchFilter:
 
 def _traits(outlines: Outlines, question: Question) -> dict[str, Floats]:
     traits = {"statement": outlines.statements.astype(np.float32)}
-    named = {agent for agent in set(outlines.agents) if names_agent(question, agent)}
+    asked = set(question.words)  # a question names an agent if it has all content words of the agent's name
+    named = {agent for agent in filter(None, set(outlines.agents)) if asked.issuperset(content_words(agent) or [""])}
     if named:
         traits["agent"] = np.array([agent in named for agent in outlines.agents], np.float32)
     if question.asks_when:
@@ -317,11 +285,11 @@ def _traits(outlines: Outlines, question: Question) -> dict[str, Floats]:
     return traits
 
 
-def _priors(outlines: Outlines, situation: Situation, half_life_days: float) -> dict[str, Floats]:
+def _priors(outlines: Outlines, now: datetime, session: str | None, half_life_days: float) -> dict[str, Floats]:
     priors = {
-        "recency": recency(outlines.times, situation.now, half_life_days),
+        "recency": recency(outlines.times, now, half_life_days),
         "importance": 2 * outlines.importance - 1,
     }
-    if situation.session:
-        priors["same_session"] = np.array([each == situation.session for each in outlines.sessions], np.float32)
+    if session:
+        priors["same_session"] = np.array([each == session for each in outlines.sessions], np.float32)
     return priors

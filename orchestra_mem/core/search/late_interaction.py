@@ -45,7 +45,7 @@ def word_matches(asked: Sequence[str], texts: Tokens, word_counts: Places, embed
     row_of[distinct] = np.arange(len(distinct))
     products = _products(embedder.token_vectors(distinct), wanted)
     ends = np.cumsum(texts.counts)
-    similarities = _sums(products[row_of[texts.numbers]], texts.counts)
+    similarities = _reduced(np.add, products[row_of[texts.numbers]], texts.counts)
     similarities /= np.where(texts.lengths > 0, texts.lengths, 1)[:, None]
     for column, word in enumerate(asked):
         if _DIGIT.search(word):  # exact match only: the table has 2023 near 2024, and utf8 near utf16
@@ -55,21 +55,18 @@ def word_matches(asked: Sequence[str], texts: Tokens, word_counts: Places, embed
             similarities[near, column] = [
                 texts.numbers[ends[row] - texts.counts[row] : ends[row]].tolist() == own for row in near.tolist()
             ]
-    best = np.zeros((len(asked), len(word_counts)), np.float32)
-    having = word_counts > 0
-    starts = (np.cumsum(word_counts) - word_counts)[having]
-    best[:, having] = np.maximum.reduceat(similarities, starts, axis=0).T
+    best = _reduced(np.maximum, similarities, word_counts).T
     best -= _LEAST_SIMILARITY
     best /= 1 - _LEAST_SIMILARITY
     return best.clip(0, 1)
 
 
-def _sums(values: Floats, counts: Places) -> Floats:
-    """Sum consecutive runs of `counts` rows; an empty run yields zeros."""
-    sums = np.zeros((len(counts), values.shape[1]), np.float32)
+def _reduced(operation: np.ufunc, values: Floats, counts: Places) -> Floats:
+    """Reduce consecutive runs of `counts` rows to a row each; an empty run yields zeros."""
+    reduced = np.zeros((len(counts), values.shape[1]), np.float32)
     having = counts > 0
-    sums[having] = np.add.reduceat(values, (np.cumsum(counts) - counts)[having])
-    return sums
+    reduced[having] = operation.reduceat(values, (np.cumsum(counts) - counts)[having])
+    return reduced
 
 
 def _products(rows: Floats, columns: Floats) -> Floats:

@@ -88,12 +88,6 @@ def read_question(query: str, now: datetime) -> Question:
     )
 
 
-def names_agent(question: Question, agent: str | None) -> bool:
-    """Check whether a question names an agent: whether it has all content words of the agent's name."""
-    words = content_words(agent) if agent else []
-    return bool(words) and all(word in question.words for word in words)
-
-
 def periods_in(query: str, now: datetime) -> tuple[Period, ...]:
     """Return the distinct periods that a query names, in order; impossible dates such as 31 June are ignored."""
     midnight = partial(datetime.combine, time=time(), tzinfo=UTC)
@@ -111,19 +105,18 @@ def _period(match: re.Match[str], today: date) -> tuple[date, date] | None:
 
 
 def _read(named: dict[str, str], today: date) -> tuple[date, date] | None:
-    if "iso_day" in named:
-        return _day(date(int(named["iso_year"]), int(named["iso_month"]), int(named["iso_day"])))
     if "iso_year" in named:
-        return _month(int(named["iso_year"]), int(named["iso_month"]))
+        day = date(int(named["iso_year"]), int(named["iso_month"]), int(named.get("iso_day", 1)))
+        return _around("day" if "iso_day" in named else "month", day)
     if "month" in named:
         return _by_month(named, today)
     if "year" in named:
-        return date(int(named["year"]), 1, 1), date(int(named["year"]) + 1, 1, 1)
+        return _around("year", date(int(named["year"]), 1, 1))
     if "word" in named:
         return _by_word(named["word"], today)
     if "weekday" in named:
         back = (today.weekday() - _WEEKDAYS.index(named["weekday"][:3])) % 7 or 7
-        return _day(today - back * _DAY)
+        return _around("day", today - back * _DAY)
     return _ago(named["count"], named["unit"], today)
 
 
@@ -132,34 +125,31 @@ def _by_month(named: dict[str, str], today: date) -> tuple[date, date] | None:
     month, year = _MONTHS.index(named["month"][:3]) + 1, named.get("month_year")
     if day := named.get("day") or named.get("day_behind"):
         found = date(int(year or today.year), month, int(day))
-        return _day(found if year or found <= today else date(today.year - 1, month, int(day)))
-    if year:
-        return _month(int(year), month)
-    return _month(today.year - (month > today.month), month) if "before" in named else None
+        return _around("day", found if year or found <= today else date(today.year - 1, month, int(day)))
+    if not year and "before" not in named:
+        return None
+    return _around("month", date(int(year or today.year - (month > today.month)), month, 1))
 
 
-def _day(day: date) -> tuple[date, date]:
-    return day, day + _DAY
-
-
-def _month(year: int, month: int) -> tuple[date, date]:
-    return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
+def _around(unit: str, day: date) -> tuple[date, date]:
+    """Return the day, week, month or year that a day is in."""
+    if unit == "day":
+        return day, day + _DAY
+    if unit == "week":
+        monday = day - day.weekday() * _DAY
+        return monday, monday + 7 * _DAY
+    if unit == "month":
+        return day.replace(day=1), date(day.year + day.month // 12, day.month % 12 + 1, 1)
+    return date(day.year, 1, 1), date(day.year + 1, 1, 1)
 
 
 def _by_word(word: str, today: date) -> tuple[date, date]:
     which, _, unit = word.rpartition(" ")
-    if not which:
-        return _day(today if unit == "today" else today - _DAY)
     if which == "past":
         return today - _UNIT_DAYS[unit] * _DAY, today + _DAY
-    if unit == "week":
-        monday = today - (today.weekday() + 7 * (which == "last")) * _DAY
-        return monday, monday + 7 * _DAY
-    if unit == "month":
-        months = today.year * 12 + today.month - 1 - (which == "last")
-        return _month(months // 12, months % 12 + 1)
-    year = today.year - (which == "last")
-    return date(year, 1, 1), date(year + 1, 1, 1)
+    unit = unit if which else "day"
+    is_last = which == "last" or word == "yesterday"
+    return _around(unit, _around(unit, today)[0] - _DAY if is_last else today)
 
 
 def _ago(count: str, unit: str, today: date) -> tuple[date, date]:

@@ -32,7 +32,7 @@ _MAX_EMBEDDED_CHARS = 32_000  # chunks are far shorter; of other texts the begin
 # as its spaces do not separate endings.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
 UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
-_PAIRED_RUN = f"[{UNSPACED}]+"  # compiled at the first use, because compiling it is slow
+_PAIRED_RUN = f"([{UNSPACED}]+)"  # compiled at the first use, because compiling it is slow
 # Indic and Tibetan letters with their vowel signs, which `\w` leaves out.
 _MARKS = re.compile("[\u0900-\u0dff\u0f00-\u0fff]")
 _MARKED_WORD = re.compile("(?:[^\\W_]|[\u0900-\u0dff\u0f00-\u0fff])+")
@@ -97,16 +97,17 @@ def read_query(query: str) -> Terms:
     """
     query = query[:MAX_QUERY_CHARS]
     names = exact_names(query)[:MAX_QUERY_TERMS]
-    found = dict.fromkeys([*names, *_terms(query, singles=False)])
+    found = dict.fromkeys([*names, *terms_of(query, singles=False)])
     return Terms(terms=tuple(found)[:MAX_QUERY_TERMS], identifiers=names)
 
 
-def terms_of(text: str) -> list[str]:
+def terms_of(text: str, *, singles: bool = True) -> list[str]:
     """Return the terms of a text in order, with duplicates; stop words only if there are no other words.
 
-    Scripts without spaces yield single characters as well as pairs, so that a query of one character finds them.
+    Scripts without spaces yield pairs of characters, and single ones if `singles`: a query of one character finds them.
     """
-    return _terms(text, singles=True)
+    found = [pair for piece in _clean(text).split() for pair in _piece_terms(piece, singles)]
+    return [term for term, is_stop in found if not is_stop] or [term for term, _ in found]
 
 
 def content_words(text: str) -> list[str]:
@@ -139,12 +140,8 @@ def _other_words(piece: str) -> Iterator[str]:
     if folded.isascii():
         yield from _ascii_words(folded)
         return
-    begin = 0
-    for run in re.finditer(_PAIRED_RUN, folded):
-        yield from _MARKED_WORD.findall(folded[begin : run.start()])
-        yield from _pairs(run[0], singles=False)
-        begin = run.end()
-    yield from _MARKED_WORD.findall(folded[begin:])
+    for number, part in enumerate(re.split(_PAIRED_RUN, folded)):  # every second part is a run
+        yield from _pairs(part, singles=False) if number % 2 else _MARKED_WORD.findall(part)
 
 
 def exact_names(text: str) -> tuple[str, ...]:
@@ -153,11 +150,6 @@ def exact_names(text: str) -> tuple[str, ...]:
         name for name in find_identifiers(_clean(text)) if len(name) <= _MAX_TERM_CHARS and not _BLANK.search(name)
     ]
     return tuple(dict.fromkeys(_fold(name) for name in names if _CAMEL.search(name) or _EXACT.fullmatch(name.lower())))
-
-
-def _terms(text: str, *, singles: bool) -> list[str]:
-    found = [pair for piece in _clean(text).split() for pair in _piece_terms(piece, singles)]
-    return [term for term, is_stop in found if not is_stop] or [term for term, _ in found]
 
 
 def _clean(text: str) -> str:
@@ -180,12 +172,8 @@ def _analyse(piece: str, singles: bool) -> Iterator[tuple[str, bool]]:
         yield from _latin_terms(piece)
         return
     folded = _strip_accents(piece)  # the case is kept, to split CamelCase names
-    begin = 0
-    for run in re.finditer(_PAIRED_RUN, folded):
-        yield from _spaced_terms(folded[begin : run.start()])
-        yield from ((term, False) for term in _pairs(run[0], singles))
-        begin = run.end()
-    yield from _spaced_terms(folded[begin:])
+    for number, part in enumerate(re.split(_PAIRED_RUN, folded)):
+        yield from ((term, False) for term in _pairs(part, singles)) if number % 2 else _spaced_terms(part)
 
 
 def _spaced_terms(text: str) -> Iterator[tuple[str, bool]]:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from orchestra_mem.core.identifiers import missing_identifiers
-from orchestra_mem.core.summaries.extractive import Passage, extract, render, without_misquotes
-from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, name_facts, squeeze, told
+from orchestra_mem.core.identifiers import missing_identifiers, quoted_names
+from orchestra_mem.core.summaries.extractive import Passage, extract, render
+from orchestra_mem.core.summaries.kept import body_of, kept_lines, name_facts, squeeze, told
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import EXTRACTIVE, MustKeep, MustKeepStatus, Summary
 
@@ -112,14 +112,24 @@ class Material:
     def of_operations(cls, sources: Sequence[Source], facts: Sequence[MustKeep], *, numbered: bool = True) -> Material:
         """Return the material of operations. `numbered`: Whether the facts have ids, as in the ledger."""
         standing = tuple(fact for fact in facts if fact.status is not MustKeepStatus.REMOVED)
-        passages = _passages_of(sources, facts)
+        # Sentences are selected from the texts without the must-keeps, which the summary states below its body.
+        passages = tuple(
+            Passage(
+                key=source.operation,
+                text=_without_kept(source.text, facts, source.operation),
+                speaker=source.speaker,
+                when=f"{source.time:%Y-%m-%d}",
+                weight=source.weight,
+            )
+            for source in sources
+        )
         text = "\n".join(source.text for source in sources)
         return cls(
-            passages=tuple(passages),
+            passages=passages,
             source_text=f"{_headings_of(passages)}\n{text}",
             source_tokens=sum(source.tokens for source in sources),
             facts=standing,
-            kept=kept_lines(standing) if numbered else _plain_kept(standing),
+            kept=kept_lines(standing, numbered=numbered),
             must_keeps=tuple(fact.id for fact in standing) if numbered else (),
         )
 
@@ -146,7 +156,7 @@ class Material:
             source_text=f"{_headings_of(passages)}\n{text}",
             source_tokens=tokens,
             facts=tuple(facts),
-            kept=_plain_kept(facts),
+            kept=kept_lines(facts, numbered=False),
         )
 
     def behind(self, earlier: Material) -> Material:
@@ -188,8 +198,15 @@ def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -
 
 
 def sound(material: Material, lines: Sequence[Passage]) -> Sequence[Passage]:
-    """Return the lines without misquotes if the material consists of extracts, else all lines."""
-    return without_misquotes(lines, material.source_text) if material.extracted else lines
+    """Return the lines without misquotes if the material consists of extracts, else all lines.
+
+    A sentence that begins or ends inside quotation marks can turn the quotation inside out. From an extract of extracts
+    may so come a quotation of something that nobody said in one piece.
+    """
+    if not material.extracted:
+        return lines
+    there = quoted_names(material.source_text)
+    return [line for line in lines if quoted_names(line.text) <= there]
 
 
 def chars_for(tokens: int, text: str, counter: TokenCounter) -> int:
@@ -231,26 +248,6 @@ def check(material: Material, text: str, counter: TokenCounter) -> Draft:
         invented=missing_identifiers(body_of(text), material.source_text),
         missing=tuple(fact for fact in material.facts if squeeze(fact.text) not in squeezed),
     )
-
-
-def _plain_kept(facts: Sequence[MustKeep]) -> str:
-    """Return the section of must-keeps below a summary if they have no numbers yet."""
-    lines = [f"- {fact.kind.value.capitalize()}: {squeeze(fact.text)}\n" for fact in facts]
-    return f"\n{KEPT}\n\n" + "".join(dict.fromkeys(lines)) if lines else ""
-
-
-def _passages_of(sources: Sequence[Source], facts: Sequence[MustKeep]) -> list[Passage]:
-    """Return passages to select from, without the must-keeps, which the summary states below its body."""
-    return [
-        Passage(
-            key=source.operation,
-            text=_without_kept(source.text, facts, source.operation),
-            speaker=source.speaker,
-            when=f"{source.time:%Y-%m-%d}",
-            weight=source.weight,
-        )
-        for source in sources
-    ]
 
 
 def _headings_of(passages: Sequence[Passage]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush, heapreplace
 from math import log
 
-from orchestra_mem.core.identifiers import is_quoted_across, quoted_names
+from orchestra_mem.core.identifiers import is_quoted_across
 from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.core.summaries.reading import read
 from orchestra_mem.core.text import content_stems, stem
@@ -76,16 +76,6 @@ def extract(passages: Sequence[Passage], *, budget: int, said: str = "") -> tupl
 def render(extracts: Iterable[Passage]) -> str:
     """Render extracts as markdown: a line for each new `when`, a bullet for each run of one speaker or operation."""
     return _written((squeeze(found.when), squeeze(found.speaker), found.key, squeeze(found.text)) for found in extracts)
-
-
-def without_misquotes(extracts: Iterable[Passage], source: str) -> list[Passage]:
-    """Return the extracts whose quotations are all quotations in the source too.
-
-    An extract that begins or ends inside quotation marks can turn the quotation inside out. If the source consists of
-    extracts itself, the result may be a quotation of something that nobody said in one piece.
-    """
-    there = quoted_names(source)
-    return [found for found in extracts if quoted_names(found.text) <= there]
 
 
 def _written(rows: Iterable[_Row]) -> str:

@@ -19,14 +19,13 @@ _KEPT_LINE = re.compile(
 )
 
 
-def kept_lines(facts: Sequence[MustKeep]) -> str:
-    """Format must-keeps as the section below a summary; empty if there are none."""
-    return f"\n{KEPT}\n\n" + "".join(kept_line(fact) for fact in facts) if facts else ""
-
-
-def kept_line(fact: MustKeep) -> str:
-    """Format a must-keep as one line with its number and state."""
-    return f"- {fact.kind.value.capitalize()} K{fact.id}{state_of(fact)}: {squeeze(fact.text)}\n"
+def kept_lines(facts: Sequence[MustKeep], *, numbered: bool = True) -> str:
+    """Format must-keeps as the section below a summary, with numbers and states if `numbered`; empty for none."""
+    lines = dict.fromkeys(
+        f"- {fact.kind.value.capitalize()}{f' K{fact.id}{state_of(fact)}' if numbered else ''}: {squeeze(fact.text)}\n"
+        for fact in facts
+    )
+    return f"\n{KEPT}\n\n" + "".join(lines) if lines else ""
 
 
 def state_of(fact: MustKeep) -> str:
@@ -51,16 +50,12 @@ def name_facts(numbers: Sequence[int]) -> str:
 
 def body_of(text: str) -> str:
     """Return a summary's text without the must-keeps below it."""
-    if text.startswith(KEPT):
-        return ""
-    body, _, _ = text.partition(f"\n{KEPT}")
-    return body
+    return f"\n{text}".partition(f"\n{KEPT}")[0][1:]
 
 
 def kept_part(text: str) -> str:
     """Return the must-keeps below a summary, including their `Kept:` line; empty if there are none."""
-    start = 0 if text.startswith(KEPT) else text.find(f"\n{KEPT}") + 1
-    return text[start:] if start or text.startswith(KEPT) else ""
+    return "".join(f"\n{text}".partition(f"\n{KEPT}")[1:])[1:]
 
 
 def kept_numbers(text: str) -> list[int]:

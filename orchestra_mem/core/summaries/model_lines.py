@@ -104,13 +104,9 @@ def chunks_of(material: Material, most_chars: int, *, heard: str) -> list[Chunk]
     return sorted(chunks, key=share)
 
 
-def _divided(chunk: Chunk, most_chars: int) -> Iterator[Chunk]:
-    halves = chunk.halves() if len(chunk.text) > most_chars else (chunk,)
-    if len(halves) == 1:
-        yield chunk
-        return
-    for half in halves:
-        yield from _divided(half, most_chars)
+def _divided(chunk: Chunk, most_chars: int) -> list[Chunk]:
+    halves = chunk.halves() if len(chunk.text) > most_chars else ()
+    return [small for half in halves for small in _divided(half, most_chars)] if len(halves) > 1 else [chunk]
 
 
 def without_orders(text: str) -> str:
