@@ -184,6 +184,10 @@ def test_state_fields_are_read() -> None:
     assert _facts("x", {"file": "/ana/Projects/Kitchen/Kitchen plan.md", "conversation": "We decided on Go"}) == []
     assert _facts("rules", {"line 1": "The CI fails if migrations are missing"})[0][0] == "constraint"
     assert _facts("decision", {"text": "SQLite over MySQL for now"}) == [("decision", "SQLite over MySQL for now")]
+    for name in ("text", "choice", "title"):
+        said: Json = {"id": "D-12", name: "Postgres", "reason": "We know it well."}
+        assert _facts("decision", said) == [("decision", "Postgres")]
+    assert _facts("decision", {"title": "Database", "chosen": "Postgres it is"}) == [("decision", "Postgres it is")]
 
 
 @pytest.mark.parametrize("outcome", ["PROCEED", "retry", "escalate", "completed"])
