@@ -16,7 +16,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.database import Database, SqlDraftStore, SqlJobQueue
 from orchestra_mem.build import wiring as memory_module
-from orchestra_mem.compression.compressed import Compressed
+from orchestra_mem.compression.compressed import Compressed, Talk
 from orchestra_mem.compression.jobs import BackgroundWork
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.markdown import PIN
@@ -96,6 +96,15 @@ def take(queue: SqlJobQueue, at: timedelta = timedelta()) -> Job | None:
     return queue.take("me", now=LATER + at, until=LATER + at + timedelta(minutes=1))
 
 
+def test_jobs_come_by_priority_and_then_in_their_order(queue: SqlJobQueue) -> None:
+    """Jobs are taken by priority, then in order; one that is put twice is queued once, with the better priority."""
+    for summary, priority in ((1, 10), (2, 10), (3, 0), (1, 20)):
+        assert queue.put(f"S{summary}", priority=priority, now=LATER, most=9)
+    taken = [job.subject for job in iter(lambda: take(queue), None)]
+    assert taken == ["S3", "S1", "S2"]
+    assert {job.state for job in queue.jobs()} == {JobState.RUNNING}
+
+
 def test_a_full_queue_lets_the_last_ones_go(queue: SqlJobQueue) -> None:
     """A full queue rejects a job, unless its priority is better: then it evicts the last one."""
     assert [queue.put(f"S{n}", priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True, True, False]
@@ -171,6 +180,23 @@ def test_what_somebody_was_at_who_resigns_waits_again(queue: SqlJobQueue) -> Non
 # The worker
 
 
+def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
+    """A job that keeps failing waits longer each time, and is given up with its last fault after the third attempt."""
+    refused = Compressed(
+        text="", method="", tokens=0, source_tokens=0, verdict=TrialVerdict.FAILED, fault="refused", must_keeps=(),
+        put_back=(), dropped=(), talk=Talk(),
+    )  # fmt: skip
+    work = BackgroundWork(queue, lambda job, cancelled: refused, clock=clock, owner="me", max_attempts=3)
+    work.offer("S1", 10)
+    pauses = []
+    for _ in range(3):
+        pauses.append(work.step())
+        clock.now += timedelta(minutes=10)
+    assert 20 < pauses[0] < pauses[1] < pauses[2] < 200
+    assert [(job.state, job.attempts, job.error) for job in queue.jobs()] == [(JobState.FAILED, 3, "refused")]
+    assert work.step() == 5.0
+
+
 def test_a_short_command_starts_no_job(queue: SqlJobQueue, clock: Clock) -> None:
     """Jobs do not start within the first two seconds, so that short commands do not begin any."""
     runs: SimpleQueue[float] = SimpleQueue()
@@ -215,6 +241,19 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
             record_and_refresh(memory, clock, 2, first=50)
             assert queue.jobs() == []
             assert memory.get_stats()["problems"] == []
+
+
+def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
+    """A job whose process dies at each attempt is given up."""
+    work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", max_attempts=2)
+    work.offer("S1", 10)
+    for _ in range(2):
+        assert take(queue, clock.now - LATER) is not None
+        clock.now += timedelta(minutes=2)
+    assert work.step() == 0.0
+    assert [(job.state, job.error) for job in queue.jobs()] == [
+        (JobState.FAILED, "it stalled, or the process that worked at it ended")
+    ]
 
 
 def test_the_foreground_of_any_process_comes_first(queue: SqlJobQueue, clock: Clock) -> None:
