@@ -61,7 +61,7 @@ def machine_writes(memory: OrchestratorContextManager, texts: Mapping[DocumentNa
         with writer.reading() as read:
             for document, person in read.items():
                 writer.ledger.note_read(document, person.as_read)
-        return texts
+        return {name.value: text for name, text in texts.items()}
 
     assert not writer.write_all(known, VersionReason.REFRESH)
 

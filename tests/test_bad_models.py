@@ -218,7 +218,7 @@ def test_doctor_asks_a_real_model_and_measures_it(tmp_path: Path, smollm_gguf: P
 
 
 def test_a_real_poor_model_does_no_harm(tmp_path: Path, clock: Clock, smollm_gguf: Path) -> None:
-    """With SmolLM2 135M, summaries keep each line of the extract, nothing is invented, and a fact it adds is a quotation.
+    """With SmolLM2 135M, summaries keep each line of the extract, nothing is invented, and added facts are quotations.
 
     The summary of a memory item is the extract, or consists of the item's words including its must-keep.
     """

@@ -116,7 +116,7 @@ def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -
                 assert (reader.chunks(ids), reader.count()) == ([None], number // 2 + 1)
             writer, reader = reader, writer
         writer.drop_model(MODEL)
-        assert reader.dense(MODEL, vector[0], EVERYTHING, 9).ids.tolist() == []
+        assert reader.dense(MODEL, unit_vectors(1)[0], EVERYTHING, 9).ids.tolist() == []
 
 
 def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:

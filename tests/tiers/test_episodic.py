@@ -314,20 +314,20 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
         points.append(name)
         if name in saving:
             saving.clear()
-            shelf.person(shelf.text(STATE).replace("## Blockers\n\n- None", "## Blockers\n\n- Mine"), STATE)
+            opened.person(opened.text(STATE).replace("## Blockers\n\n- None", "## Blockers\n\n- Mine"), STATE)
 
     with open_memory(tmp_path, write_point=point) as memory:
-        shelf = Shelf(memory)
-        shelf.refresh(view([]))
+        opened = Shelf(memory)
+        opened.refresh(view([]))
         points.clear()
         saving.append("document.fsync.after")
         facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
         rule = MustKeep(id=2, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)
-        shelf.refresh(view([*facts, rule]))
+        opened.refresh(view([*facts, rule]))
         assert saving == []
-        assert "- Mine\n" in shelf.text(STATE)
-        assert "Never on Fridays. (K2)" in shelf.text(STATE)
-        assert "- We defer it. (K1)\n" in shelf.text(PLAN)
-        assert "We defer it. (K1)" in shelf.text(LOG)
+        assert "- Mine\n" in opened.text(STATE)
+        assert "Never on Fridays. (K2)" in opened.text(STATE)
+        assert "- We defer it. (K1)\n" in opened.text(PLAN)
+        assert "We defer it. (K1)" in opened.text(LOG)
         assert points.index("version.folder-fsync.after") < points.index("document.rename.before")
-        assert [author for author, _, _ in shelf.versions(STATE)][-1] is Author.PERSON
+        assert [author for author, _, _ in opened.versions(STATE)][-1] is Author.PERSON
