@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -52,13 +53,17 @@ def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: st
     memory.refresh()
 
 
-def machine_writes(memory: OrchestratorContextManager, name: DocumentName, text: str) -> None:
-    """Merge a text into a document, as the machine's version of it."""
+def machine_writes(memory: OrchestratorContextManager, texts: Mapping[DocumentName, str]) -> None:
+    """Merge texts into documents, as the machine's versions of them."""
     (writer,) = memory.episodic_memory.writers
-    with writer.reading() as read:
-        for document, person in read.items():
-            writer.ledger.note_read(document, person.as_read)
-    assert not writer.write_all(lambda: {name: text}, VersionReason.REFRESH)
+
+    def known() -> Mapping[str, str]:
+        with writer.reading() as read:
+            for document, person in read.items():
+                writer.ledger.note_read(document, person.as_read)
+        return {name.value: text for name, text in texts.items()}
+
+    assert not writer.write_all(known, VersionReason.REFRESH)
 
 
 def edited(text: str, *changes: tuple[str, str]) -> str:
@@ -79,9 +84,9 @@ def collide(memory: OrchestratorContextManager, mine: str = "- buy rye flour") -
     plan = DocumentName.WORK_PLAN
     path = memory.episodic_memory.path(plan)
     text = path.read_text()
-    machine_writes(memory, plan, f"{text}\n- buy flour\n")
+    machine_writes(memory, {plan: f"{text}\n- buy flour\n"})
     edit(path, ("- buy flour", mine))
-    machine_writes(memory, plan, f"{text}\n- buy wheat flour\n")
+    machine_writes(memory, {plan: f"{text}\n- buy wheat flour\n"})
     return path
 
 
@@ -90,6 +95,12 @@ def flushed(memory: OrchestratorContextManager) -> Path:
     path = memory.flush_session()
     assert path is not None
     return path
+
+
+def work_all(memory: OrchestratorContextManager) -> None:
+    """Do all background work that is due."""
+    while memory.compression.work():
+        pass
 
 
 def problems_of(memory: OrchestratorContextManager) -> list[Any]:

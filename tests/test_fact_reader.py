@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database, SqlEventLog, SqlLedger
 from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
@@ -24,7 +24,7 @@ from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 from tests.builders import an_operation, cases
 from tests.conftest import START, Clock
-from tests.memories import standing
+from tests.memories import standing, work_all
 from tests.processes import python
 from tests.test_jobs import SMALL, record_and_refresh
 
@@ -61,14 +61,9 @@ def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list
         for text in texts:
             memory.record_operation("message", {"speaker": "Ann", "text": text})
         record_and_refresh(memory, clock)
-        _work(memory)
+        work_all(memory)
         assert memory.compression.queue.jobs() == []
         return memory.facts(standing=False)
-
-
-def _work(memory: OrchestratorContextManager) -> None:
-    while memory.compression.work():
-        pass
 
 
 def test_a_verbatim_quote_becomes_a_fact(tmp_path: Path, clock: Clock) -> None:
@@ -100,7 +95,7 @@ def test_what_a_person_took_out_is_not_found_again(tmp_path: Path, clock: Clock)
         kept = [line for line in path.read_text("utf-8").splitlines(keepends=True) if text not in line]
         path.write_text("".join(kept), encoding="utf-8")
         memory.refresh()
-        _work(memory)
+        work_all(memory)
         assert [fact.status for fact in memory.facts(standing=False) if fact.text == text] == [MustKeepStatus.REMOVED]
 
 
@@ -187,7 +182,7 @@ def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
     for folder in (killed, whole):
         with open_memory(folder, config=SMALL, clock=clock, model=(model := ScriptedModel(_quotes_all))) as memory:
             found.append([(fact.operation, fact.kind, fact.text) for fact in memory.facts(standing=False)])
-            _work(memory)
+            work_all(memory)
             found.append([(fact.operation, fact.kind, fact.text) for fact in memory.facts(standing=False)])
         asked.append(list(filter(_asked_for_facts, model.prompts)))
     half, killed_facts, before, whole_facts = found

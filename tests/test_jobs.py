@@ -25,7 +25,7 @@ from orchestra_mem.job_types import Job, JobState, SummaryDraft, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from tests.conftest import START, Clock
-from tests.memories import live, standing, text_of
+from tests.memories import live, standing, text_of, work_all
 from tests.timing import until
 
 SMALL = {
@@ -237,8 +237,7 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
                 queue.put(f"S{summary}", priority=0, now=clock(), most=9)
                 if job := take(queue) if summary == 998 else None:
                     queue.fail(job, "refused", due=None)
-            while memory.compression.work():
-                pass
+            work_all(memory)
             record_and_refresh(memory, clock, 2, first=50)
             assert queue.jobs() == []
             assert memory.get_stats()["problems"] == []

@@ -92,8 +92,8 @@ def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
     """Undo reverts changes one by one, newest first, until none is left; questions do not count as changes."""
     _done(orchestrator, "create an epic for billing", "rename it to Invoices", "what did we just do?")
     assert orchestrator.execute("undo").outcome is Outcome.ASKED
-    assert "Invoices" in orchestrator.execute("yes").text or orchestrator.tracker.item(1).title == "billing"
-    assert orchestrator.tracker.item(1).title.lower() == "billing"
+    assert "Invoices" in orchestrator.execute("yes").text
+    assert orchestrator.tracker.item(1).title == "Billing"
     orchestrator.execute("undo")
     orchestrator.execute("yes")
     assert orchestrator.tracker.item(1).status is WorkStatus.CANCELLED
@@ -229,7 +229,7 @@ def test_a_task_that_is_done_is_not_run(orchestrator: Orchestrator) -> None:
 
 
 def test_plugins_hear_of_everything(orchestrator: Orchestrator) -> None:
-    """Plugins are called before and after each execution and on errors, and may replace a line."""
+    """Plugins are called before and after each execution and on errors, whichever fails, and may replace a line."""
     heard: list[tuple[str, Json]] = []
 
     class Plugin:
@@ -253,7 +253,13 @@ def test_plugins_hear_of_everything(orchestrator: Orchestrator) -> None:
         def post_message(self, text: str, answer: str, agent: str) -> None:
             heard.append((text, f"{agent}: {answer.split()[0]}"))
 
-    orchestrator.hooks.add(Plugin())
+    class Broken:
+        @hookimpl
+        def pre_message(self, text: str) -> str:
+            raise RuntimeError("no")
+
+    for plugin in (Broken(), Plugin(), Broken()):
+        orchestrator.hooks.add(plugin)
     orchestrator.execute("bill!")
     orchestrator.execute_task(_task(orchestrator), "exit 2")
     assert heard == [
@@ -372,11 +378,3 @@ def test_next_looks_beyond_what_has_work_below_it(orchestrator: Orchestrator) ->
         epic = orchestrator.tracker.create(WorkKind.EPIC, "Shop", priority=1).id
         orchestrator.tracker.create(WorkKind.STORY, "Cart", parent=epic)
     assert _done(orchestrator, "what's next?").startswith('Next: Story #2 "Cart"\n')
-
-
-def test_what_is_said_of_no_work_is_remembered(orchestrator: Orchestrator) -> None:
-    """A statement about something that is no work item is offered as a note."""
-    _done(orchestrator, "create a task: bake bread")
-    assert orchestrator.execute("the oven is broken").text == "Did you mean: note: the oven is broken? (yes/no)"
-    assert _done(orchestrator, "y").startswith("Noted: the oven")
-    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING

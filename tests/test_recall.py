@@ -41,9 +41,14 @@ def test_what_names_nothing_is_told(memory: OrchestratorContextManager, referenc
 
 
 def test_losses_are_of_one_session_or_of_all(memory: OrchestratorContextManager) -> None:
-    """`losses` lists one session, which the beginning of its id names, or all sessions."""
+    """`losses` lists one session, which the beginning of its id names, or all; any other name is refused."""
     first, second = memory.sessions()
     assert memory.losses(first.id[:8]) + memory.losses(second.id) == memory.losses()
     assert {s.session for s in memory.losses(second.id)} == {second.id}
-    with pytest.raises(NotFoundError, match=r"^no session begins with 'nothing'"):
-        memory.losses("nothing")
+    for name in ("nothing", "%"):
+        with pytest.raises(
+            NotFoundError, match=f"^no session begins with '{name}'; `orchestra-mem sessions` lists them$"
+        ):
+            memory.losses(name)
+    with pytest.raises(NotFoundError, match=r"^several sessions begin with ''"):
+        memory.session_document("")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import shutil
+import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +23,11 @@ from orchestra_mem.build import HOME
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import EmbeddingModel, SearchFilter, SearchMode, Tier, Vector, Vectors
 from orchestra_mem.types import DocumentName
+from orchestra_mem.work_types import WorkKind
 from tests.builders import cases
-from tests.conftest import Clock
+from tests.conftest import START, Clock
 from tests.memories import edit, say
+from tests.processes import python
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
 SAID = (
@@ -222,6 +226,54 @@ def test_what_cannot_be_meant_is_refused_in_words(memory: OrchestratorContextMan
     assert {hit.reasons.keyword_rank for hit in dense.hits} == {None}
 
 
+# The index follows
+
+
+def _answers(memory: OrchestratorContextManager) -> list[dict[tuple[str, str], Any]]:
+    """Return the hits of some queries and filters, by source and text, with their likelihoods."""
+    filters = (
+        SearchFilter(), SearchFilter(agent="dana"), SearchFilter(tiers=(Tier.EPISODIC, Tier.SEMANTIC)),
+        SearchFilter(kinds=("note", "task")), SearchFilter(since=START + timedelta(hours=2)),
+    )  # fmt: skip
+    queries = ("the garnet lamp of the shop", "harbour", "#3")
+    answers = [memory.search(query, where=where, limit=500) for query in queries for where in filters]
+    assert "made anew" not in " ".join(note for answer in answers for note in answer.notes)
+    return [{(hit.chunk.source, hit.chunk.text): hit.likelihood for hit in answer.hits} for answer in answers]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_index_that_was_kept_up_answers_as_one_that_is_made_anew(
+    memory: OrchestratorContextManager, clock: Clock, seed: int
+) -> None:
+    """After any records, edits, work and sessions, a filtered search finds what a new index does, without a repair."""
+    rng = random.Random(seed)
+    plan, words = memory.episodic_memory.path(DocumentName.WORK_PLAN), " ".join(SAID).split()
+    for number in range(40):
+        clock.now += timedelta(minutes=5)
+        text = f"{' '.join(rng.choices(words, k=rng.randint(1, 12)))} {number}"
+        step = rng.choice(["record", "record", "decide", "edit", "work", "change", "refresh", "flush", "search"])
+        if step in ("record", "decide"):
+            said = text if step == "record" else f"We decided to paint {text}."
+            memory.record_operation(rng.choice(["note", "message"]), {"text": said}, agent=rng.choice([None, "dana"]))
+        elif step == "edit":
+            rows = [row for row in plan.read_text().split("\n") if not row.startswith("Mine") or rng.random() < 0.7]
+            plan.write_text("\n".join([*rows, f"Mine: {text}", ""]))
+        elif step in ("work", "change"):
+            items = memory.state.items()
+            if step == "work" or not items:
+                memory.state.create(WorkKind.TASK, text)
+            else:
+                memory.state.change(rng.choice(items).id, title=text)
+        elif step == "search":
+            assert "made anew" not in " ".join(memory.search(text).notes)
+        else:
+            {"refresh": memory.refresh, "flush": memory.flush_session}[step]()
+    kept = _answers(memory)
+    memory.update_index(anew=True)
+    for before, after in zip(kept, _answers(memory), strict=True):
+        assert before == pytest.approx(after, abs=1e-4)
+
+
 # Any string
 
 # Characters that break query languages, regular expressions, JSON, file names, terminals and text decoders.
@@ -290,30 +342,59 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    ("point", "passes"),
-    [
-        ("add.commit.before", 1), ("add.commit.after", 8), ("mark.commit.after", 3), ("vectors.write.before", 2),
-    ],
-)  # fmt: skip
-def test_an_index_deleted_in_the_middle_has_everything_at_the_end(
-    recorded: Path, tmp_path: Path, point: str, passes: int
-) -> None:
-    """An index that is deleted while it is built is complete after the next update."""
+# Brings an index up to date, and kills itself when it passes a write point for the nth time.
+KILLED = """
+import os, signal, sys
+from orchestra_mem import open_memory
+folder, name, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
+def reach(point):
+    global left
+    left -= point == name
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+with open_memory(folder, write_point=reach) as memory:
+    memory.search("lamp", limit=1)
+    memory.update_index()
+"""
+
+
+def _delete_index(folder: Path, name: str, passes: int) -> None:
+    """Bring an index up to date, and delete it when a write point is passed for the nth time."""
     passed: Counter[str] = Counter()
 
-    def delete(name: str) -> None:
-        passed[name] += 1
-        if name == f"index.{point}" and passed[name] == passes:
-            shutil.rmtree(tmp_path / HOME / "index")
+    def delete(point: str) -> None:
+        passed[point] += 1
+        if point == name and passed[point] == passes:
+            shutil.rmtree(folder / HOME / "index")
 
-    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
-    with open_memory(tmp_path, write_point=delete) as memory:
+    with open_memory(folder, write_point=delete) as memory:
         with suppress(StorageError):  # the next update makes up for a failure
             memory.search("lamp", limit=1)
             memory.update_index()
         memory.update_index()
-        assert passed[f"index.{point}"] >= passes
+    assert passed[name] >= passes
+
+
+@pytest.mark.parametrize(
+    ("harm", "point", "passes"),
+    [
+        ("deleted", "add.commit.before", 1), ("deleted", "add.commit.after", 8), ("deleted", "mark.commit.after", 3),
+        ("deleted", "vectors.write.before", 2), ("killed", "create.commit.after", 1),
+        ("killed", "add.commit.before", 2), ("killed", "mark.commit.before", 2), ("killed", "vectors.write.after", 1),
+        ("killed", "vectors.commit.before", 1),
+    ],
+)  # fmt: skip
+def test_an_index_that_is_lost_in_the_middle_has_everything_at_the_end(
+    recorded: Path, tmp_path: Path, harm: str, point: str, passes: int
+) -> None:
+    """An index whose folder is deleted, or whose process is killed, while it is built is complete after an update."""
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
+    if harm == "deleted":
+        _delete_index(tmp_path, f"index.{point}", passes)
+    else:
+        python(KILLED, tmp_path, f"index.{point}", passes, status=-signal.SIGKILL)
+    with open_memory(tmp_path) as memory:
+        memory.update_index()
         for number in (0, 1, 499, 500, 999, 1_000, OPERATIONS - 1):
             for mode in (SearchMode.KEYWORD, SearchMode.HYBRID):
                 (hit,) = memory.search(f"number{number}", mode=mode, limit=1).hits

@@ -20,7 +20,7 @@ from orchestra_mem.testing import HangingModel, ScriptedModel
 from orchestra_mem.tiers.session_ending import with_lines
 from orchestra_mem.types import DocumentName, Summary
 from tests.conftest import Clock
-from tests.memories import flushed
+from tests.memories import flushed, work_all
 from tests.test_jobs import AUTO, SMALL, place_draft, record, record_and_refresh
 from tests.timing import until
 
@@ -242,8 +242,7 @@ def test_a_section_is_bettered_at_an_epochs_border_only(tmp_path: Path, clock: C
     with sectioned(tmp_path, clock, good()) as (memory, path):
         (summary,) = whole(memory)
         before, text = memory.get_orchestrator_context("x").render(), path.read_text(encoding="utf-8")
-        while memory.compression.work():
-            pass
+        work_all(memory)
         (story,) = memory.compression.stories([summary])
         assert story.draft is not None, story.trial
         assert memory.get_orchestrator_context("x").render() == before
@@ -264,8 +263,7 @@ def test_a_section_is_bettered_at_an_epochs_border_only(tmp_path: Path, clock: C
 def test_a_kill_after_a_short_form_came_in_leaves_nothing_to_do(tmp_path: Path, clock: Clock) -> None:
     """After a kill the ledger's short form is shown, and the next refresh deletes its draft."""
     with sectioned(tmp_path, clock, good()) as (memory, _):
-        while memory.compression.work():
-            pass
+        work_all(memory)
     draft = place_draft(tmp_path, 1)
     with open_memory(tmp_path, config=SECTIONS, clock=clock) as memory:
         assert draft.text.splitlines()[-1] in memory.get_orchestrator_context("x").render()

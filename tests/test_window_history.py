@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from orchestra_mem import open_memory
-from orchestra_mem.core.context.window import ContextWindowTracker, UsageEvent, UsagePoint, past_usage
-from orchestra_mem.types import WindowRefresh
+from orchestra_mem.core.context.window import UsageEvent, UsagePoint
 from tests.conftest import Clock, record
 from tests.memories import SMALL, flushed
-
-NOW = datetime(2025, 1, 15, tzinfo=UTC)
 
 
 def _changes(points: list[UsagePoint]) -> list[tuple[str, int, int]]:
     return [(point.event, point.before_tokens, point.used_tokens) for point in points]
-
-
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 900)), max_size=40))
-def test_the_past_is_what_the_tracker_saw(changes: list[tuple[bool, int]]) -> None:
-    """Operations and refreshes in any order produce the points that the tracker had at the time."""
-    tracker = ContextWindowTracker(1_000)
-    seen: list[tuple[str, int, int]] = []
-    operations: list[tuple[int, datetime, int]] = []
-    refreshes: list[WindowRefresh] = []
-    for is_refresh, tokens in changes:
-        before = tracker.used_tokens()
-        if is_refresh:
-            refreshes.append(
-                WindowRefresh(operation=len(operations), time=NOW, before_tokens=before, used_tokens=tokens)
-            )
-            tracker.reset(to=tokens)
-        else:
-            operations.append((len(operations) + 1, NOW, tokens))
-            tracker.add_usage(tokens)
-        seen.append((UsageEvent.RESET if is_refresh else UsageEvent.ADDED, before, tracker.used_tokens()))
-    points = past_usage(operations, refreshes)
-    assert _changes(points) == seen
-    assert [point.sequence for point in points] == [*range(1, len(points) + 1)]
 
 
 def test_another_process_tells_the_same_past(tmp_path: Path, clock: Clock) -> None:

@@ -17,7 +17,6 @@ from orchestra_mem.adapters.database import Database, SqlDatabase, SqlEventLog, 
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.errors import (
     DatabaseDamagedError,
-    NotFoundError,
     SchemaTooNewError,
     StorageError,
 )
@@ -116,24 +115,6 @@ def test_filters_hold_all_conditions_at_once(log: SqlEventLog) -> None:
     for key in ("chat 1 a", "chat 10 b", "chat 1 \U0010fffd", "chat 2 a", "chat 1"):
         _record(log, _draft(key=key))
     assert (found(idempotency_prefix="chat 1 "), found(idempotency_prefix="chat 1 ", through=8)) == ([7, 9], [7])
-
-
-def test_session_is_found_by_an_unambiguous_beginning(log: SqlEventLog) -> None:
-    """A session prefix that matches none or several is an error that says which; `%` is an ordinary character."""
-    _record(log, _draft(), session=12)
-    assert log.session("12").id == "12-session"
-    _end(log, "12-session")
-    _record(log, _draft(), session=13)
-    for wanted, found in (("1", "several sessions begin"), ("2", "no session begins"), ("%", "no session begins")):
-        with pytest.raises(NotFoundError) as error:
-            log.session(wanted)
-        assert str(error.value) == f"{found} with '{wanted}'; `orchestra-mem sessions` lists them"
-
-
-def _end(log: SqlEventLog, session: str) -> None:
-    log.set_spilled(session, log.last_operation())
-    assert log.begin_flush(session, "closing")
-    log.end_session(session, ended=NOON + SECOND, archive="a.md")
 
 
 # The ledger

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
-from orchestra_mem.adapters.search_index.inspection import inspect
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.search_types import EVERYTHING, Chunk, SearchFilter, SearchIndex, Tier
-from tests.adapters.search_oracle import MODEL, Oracle, analyse, compare, some_chunk, terms, unit_vectors
+from tests.adapters.search_samples import analyse, terms
 
 
 @pytest.fixture
@@ -36,44 +33,6 @@ def _chunk(key: str, text: str = "", **others: object) -> Chunk:
 def _found(index: SearchIndex, *words: str, where: SearchFilter = EVERYTHING) -> list[str]:
     ranking = index.keyword(terms(*words), where, 100)
     return [chunk.key for chunk in index.chunks(ranking.ids) if chunk]
-
-
-@settings(max_examples=8)
-@given(st.integers(0, 2**32))
-def test_it_answers_as_if_it_looked_at_everything(seed: int) -> None:
-    """The index equals the reference after any sequence of adding, removing, embedding, upkeep and reopening."""
-    rng, oracle = random.Random(seed), Oracle()
-    with TemporaryDirectory() as folder:
-        index = DiskSearchIndex(Path(folder), analyse)
-        compare(index, oracle, rng)
-        for _ in range(rng.randrange(1, 25)):
-            step = rng.choice(["add", "add", "add", "remove", "embed", "embed", "maintain", "reopen", "many"])
-            if step in ("add", "many"):
-                count = 700 if step == "many" and rng.random() < 0.2 else rng.randrange(12)
-                chunks = [some_chunk(rng, f"k{rng.randrange(900)}") for _ in range(count)]
-                oracle.add(chunks, index.add(chunks).tolist())
-            elif step == "remove":
-                keys = [f"k{rng.randrange(900)}" for _ in range(rng.choice([3, 3, 1000]))]
-                assert index.remove(keys) == oracle.remove(keys)
-            elif step == "embed":
-                ids = index.without_vectors(MODEL, rng.randrange(1, 400))
-                vectors = unit_vectors(len(ids), seed=rng.randrange(1000))
-                vectors[1:4] = vectors[:1]
-                vectors[:1] *= rng.choice([0, 1])
-                # Ids that no longer exist are passed too.
-                index.add_vectors(MODEL, np.append(ids, [10**6, 0]), np.concatenate([vectors, unit_vectors(2)]))
-                oracle.vectors.update(zip(ids.tolist(), vectors, strict=True))
-            elif step == "maintain":
-                index.maintain()
-            else:
-                index.close()
-                index = DiskSearchIndex(Path(folder), analyse)
-            if rng.random() < 0.4:
-                compare(index, oracle, rng)
-        compare(index, oracle, rng)
-        assert index.problems == ()
-        assert inspect(Path(folder), thorough=True).fault is None
-        index.close()
 
 
 def test_ids_are_never_given_again(tmp_path: Path) -> None:

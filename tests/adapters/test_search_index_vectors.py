@@ -14,7 +14,7 @@ from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.adapters.search_index.vectors import ModelRow, ModelVectors
 from orchestra_mem.errors import OrchestraMemError
 from orchestra_mem.search_types import EVERYTHING, Chunk, EmbeddingModel, SearchFilter, Tier, Vector, Vectors
-from tests.adapters.search_oracle import MODEL, analyse, passes, terms
+from tests.adapters.search_samples import MODEL, analyse, passes, terms
 
 WIDE = EmbeddingModel(name="wide", version="1", dimensions=32)
 

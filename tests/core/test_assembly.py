@@ -207,23 +207,6 @@ def test_what_a_stable_part_leaves_goes_to_the_others_in_their_order() -> None:
     assert (len(shown(epoch, Part.PROJECT_STATE)), len(shown(epoch, Part.WORK_PLAN))) == (6, 2)
 
 
-@given(items(), st.integers(0, 3_000), _shares)
-def test_stable_parts_leave_the_operations_their_share(
-    begun: list[Item], budget: int, shares: dict[Part, float]
-) -> None:
-    """Stable parts never take more than the sum of their shares, however many items they have."""
-    epoch = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS, shares=shares)
-    preamble = len(PREAMBLE) if 10 * len(PREAMBLE) <= budget else 0
-    assert len(epoch.prefix) - epoch.preamble_tokens <= (budget - preamble) * (1 - shares[Part.OPERATIONS]) + 1e-6
-
-
-@given(items((Part.OPERATIONS,), 30), st.integers(0, 2_000), st.floats(0, 1))
-def test_operations_leave_room_to_grow(begun: list[Item], budget: int, fill_at_start: float) -> None:
-    """At the start of an epoch operations fill at most `fill_at_start` of their room."""
-    epoch = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS, fill_at_start=fill_at_start)
-    assert len(epoch.timeline) <= fill_at_start * epoch.rooms[-1].room_tokens
-
-
 # Within a part
 
 

@@ -47,23 +47,6 @@ def person(line: str, title: str) -> Origin:
     return PERSON
 
 
-def by_line(blame: Blame, text: str) -> list[tuple[str, Writer]]:
-    """Pair each line with its writer."""
-    return list(zip(text.split("\n")[:-1], (origin.writer for origin in blame), strict=True))
-
-
-def line_count(text: str) -> int:
-    """Count the lines; the last may lack a line end."""
-    return text.count("\n") + (text != "" and not text.endswith("\n"))
-
-
-@given(TEXTS, TEXTS)
-def test_each_line_has_one_origin(old: str, new: str) -> None:
-    """After any edit the blame has as many origins as the text has lines."""
-    blame = carry(new_blame(old, machine), old, new, person)
-    assert len(blame) == line_count(new)
-
-
 @given(TEXTS, ORIGINS)
 def test_a_text_that_is_not_changed_keeps_its_blame(text: str, origin: Origin) -> None:
     """Saving a text unchanged, or with other line ends, changes no origin."""
@@ -72,44 +55,12 @@ def test_a_text_that_is_not_changed_keeps_its_blame(text: str, origin: Origin) -
     assert carry(blame, text, text.replace("\r\n", "\n"), person) == blame
 
 
-SECTIONS = [f"## {name}\n\n- {name} one\n- {name} two\n\n" for name in "ABCDE"]
-
-
-@given(st.permutations(range(5)))
-def test_lines_of_a_section_that_moved_keep_their_origin(order: list[int]) -> None:
-    """Lines keep their origin when sections are reordered; blank lines may change theirs."""
-    old = "".join(SECTIONS)
-    text = "".join(SECTIONS[number] for number in order)
-
-    def titled(line: str, title: str) -> Origin:
-        return Origin(Writer.MACHINE, ranges([ord(title)]))
-
-    blames = carry(new_blame(old, titled), old, text, person), new_blame(text, titled)
-    for line, found, wanted in zip(text.split("\n"), *blames, strict=False):
-        assert found == wanted or not line
-
-
-def test_a_line_that_moved_to_another_section_keeps_its_origin() -> None:
-    """A line that occurs once in the document keeps its origin when it moves to another section."""
-    old, text = "# A\n- a\n- b\n# B\n- c\n", "# A\n- a\n# B\n- c\n- b\n- d\n"
-    blame = carry(new_blame(old, machine), old, text, person)
-    assert by_line(blame, text)[-2:] == [("- b", Writer.MACHINE), ("- d", Writer.PERSON)]
-
-
 def test_of_lines_that_repeat_the_nearest_is_taken() -> None:
     """If a moved line matches several old lines, it takes the origin of the nearest."""
     old = "x\n# A\n- one\n# B\n- two\n- x\n# C\n- three\n"
     first = new_blame(old, lambda line, title: AGENT if title == "B" else MACHINE)
     text = "x\n# A\n- one\n# B\n- two\n# C\n- three\n- x\n"
     assert carry(first, old, text, person)[-1] == AGENT
-
-
-def test_a_line_that_is_changed_or_comes_back_is_written_anew() -> None:
-    """A changed line, and a line that was deleted and restored, belong to the person who edited the text."""
-    first, without = "- a\n- b\n- c\n", "- a\n- c\n"
-    assert carry(new_blame(first, machine), first, "- a\n- B\n- c\n", person) == (MACHINE, PERSON, MACHINE)
-    between = carry(new_blame(first, machine), first, without, person)
-    assert carry(between, without, first, person) == (MACHINE, PERSON, MACHINE)
 
 
 @given(st.sets(st.integers(1, 40)))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from orchestra_mem.core.search.echoes import Echoes
 from orchestra_mem.types import Json
 
@@ -31,17 +28,3 @@ def test_the_oldest_are_forgotten() -> None:
     said = [f"This is the sentence with number {number} in it." for number in range(5)]
     echoes.note(said, after=1)
     assert [bool(echoes.without(each, 2)) for each in said] == [True, True, False, False, False]
-
-
-@given(st.lists(st.text(max_size=80), max_size=6), st.integers(0, 10**9))
-def test_what_one_process_dumps_another_loads(passages: list[str], after: int) -> None:
-    """Loading a dump, even twice, reproduces the known sentences; loading garbage changes nothing."""
-    echoes = noted(*passages, SENTENCE, after=after)
-    text = echoes.dump()
-    assert not echoes.changed
-    other = Echoes()
-    for given_text in (text, text, "rubbish : x:y \ud800"):
-        other.load(given_text)
-    for passage in (*passages, SENTENCE):
-        assert other.without(passage, after + 1) == echoes.without(passage, after + 1)
-    assert other.without(SENTENCE, after + 1) == ""

@@ -15,8 +15,6 @@ from orchestra_mem.core.documents.plan_lines import (
     parse_row,
     plan_lines,
     render_line,
-    said_title,
-    shown_title,
 )
 from orchestra_mem.core.work.wording import kept_title
 from orchestra_mem.errors import InvalidChangeError
@@ -83,13 +81,6 @@ def test_a_line_says_what_was_written_into_it(item: WorkItem, waits: list[int], 
     assert (read.priority, read.status, read.waits_for, read.assignee, read.progress) == (
         item.priority, line.status, tuple(waits), line.assignee, progress,
     )  # fmt: skip
-
-
-@given(TITLES)
-def test_a_shown_title_is_the_same_title(title: str) -> None:
-    """A printable title without backslashes is the same after being shown and read back."""
-    if "\\" not in title and title.isprintable():
-        assert said_title(shown_title(title)) == title
 
 
 @pytest.mark.parametrize(("row", "number", "title", "ticked", "struck"), cases("what_people_write"))

@@ -1,4 +1,4 @@
-"""Ranking: each component of the score by itself, and diversification."""
+"""Ranking: each component of the score by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from orchestra_mem.core.search.question import Period
-from orchestra_mem.core.search.ranking import Pool, Weights, diversify, nearness, recency, shares_of
+from orchestra_mem.core.search.ranking import Pool, Weights, nearness, recency, shares_of
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)
 NOTHING = Weights(
@@ -80,14 +80,3 @@ def test_nearness_falls_faster_before_a_period_than_behind_it() -> None:
     assert nearness(seconds(times), [may]) == pytest.approx([1, 1, 0.4, 0.4, 0], abs=1e-5)
     far = Period(start=NOW + timedelta(days=400), end=NOW + timedelta(days=401))
     assert nearness(seconds(times), [far, may]) == pytest.approx(nearness(seconds(times), [may]), abs=1e-5)
-
-
-# Diversity
-
-
-def test_the_same_again_comes_later() -> None:
-    """A near-duplicate of the best hit ranks below a slightly worse hit that is new."""
-    vectors = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
-    assert diversify(floats(1, 0.9, 0.8), vectors, 3, 0.3) == [0, 2, 1]
-    assert diversify(floats(1, 0.9, 0.8), vectors, 3, 0.0) == [0, 1, 2]
-    assert diversify(floats(1, 0.9, 0.8), np.zeros((3, 0), np.float32), 2, 0.3) == [0, 1]

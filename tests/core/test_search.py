@@ -124,10 +124,10 @@ def test_a_time_named_goes_before_and_is_found_among_many() -> None:
 
 def test_near_duplicates_do_not_fill_the_answer() -> None:
     """A text that was said five times fills one of two places, and the other text the second."""
-    said = ["We deploy on Fridays only."] * 5 + ["We deploy after the review."]
+    said = ["We deploy on Fridays only."] * 5 + ["We deploy on Mondays after the review."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
     searcher = searcher_of(operations)
-    assert set(texts(searcher.search("how do we deploy", NOW, limit=2))) == set(said)
+    assert set(texts(searcher.search("do we deploy on Fridays", NOW, limit=2))) == set(said)
 
 
 # Late interaction

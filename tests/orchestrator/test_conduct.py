@@ -9,7 +9,6 @@ import pytest
 from benchmarks.talks import driven, load_talks
 from orchestra_mem import open_memory
 from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
-from orchestra_mem.orchestrator.resolving import is_agreed, is_no, is_yes
 from orchestra_mem.work_types import WorkItem, WorkStatus
 from tests.builders import cases, promised
 
@@ -105,17 +104,15 @@ def test_somebody_s_items_are_named_by_the_person(orchestrator: Orchestrator) ->
     assert orchestrator.tracker.item(3).status is WorkStatus.IN_PROGRESS
 
 
-@pytest.mark.parametrize("line", ["y", "yes", "yes please", "ok go ahead", "sure, do it"])
-def test_a_yes_is_short(line: str) -> None:
-    """One key or a short phrase is enough to confirm."""
-    assert is_yes(line)
-    assert not is_no(line)
+YES = ["y", "yes", "yes please", "ok go ahead", "sure, do it"]
+HALF = ["yes but not 3", "yes?", "yesterday", "yes, if Tom agrees", "no", "start it"]
 
 
-@pytest.mark.parametrize("line", ["yes but not 3", "yes?", "yesterday", "yes, if Tom agrees", "no", "start it"])
-def test_half_a_yes_is_none(line: str) -> None:
-    """A yes with a condition, a limit or another request does not confirm."""
-    assert not is_agreed(line)
+@pytest.mark.parametrize("answer", [*YES, *HALF])
+def test_a_yes_is_short_and_half_a_yes_is_none(orchestrator: Orchestrator, answer: str) -> None:
+    """One key or a short phrase confirms; a yes with a condition, a limit or another request does not."""
+    said(orchestrator, "cancel 4", answer)
+    assert (orchestrator.tracker.item(4).status is WorkStatus.CANCELLED) == (answer in YES)
 
 
 @pytest.mark.parametrize(("lines", "answer"), promised("a_talk_ends_with_its_answer"))

@@ -224,7 +224,7 @@ def test_a_document_that_is_emptied_or_removed_on_one_machine_is_back_soon(lapto
         assert [fact.text for fact in here.facts()] != []
 
 
-def test_who_is_cut_off_is_told_and_loses_nothing(laptop: Machine, desk: Machine, postgres: PostgresServer) -> None:
+def test_who_is_cut_off_loses_nothing(laptop: Machine, desk: Machine, postgres: PostgresServer) -> None:
     """A machine whose connections are cut loses no edit: both machines end with the same text."""
     with laptop.open() as here, desk.open() as there:
         for number in range(2):

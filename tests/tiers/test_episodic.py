@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,60 +12,36 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.database import Database, SqlLedger, SqlWorkStore
-from orchestra_mem.adapters.files import FileDocumentStore
+from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.damage import unchangeable
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.errors import StorageError
-from orchestra_mem.tiers.episodic import EpisodicMemoryManager
-from orchestra_mem.tiers.state import StateManager
-from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, Version, VersionReason
 from tests.builders import cases
+from tests.conftest import Clock
+from tests.memories import machine_writes, problems_of
 
+CONFIG = {"orchestrator": {"keep_versions": 3}}
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 PLAN, LOG, STATE = DocumentName.WORK_PLAN, DocumentName.DECISION_LOG, DocumentName.PROJECT_STATE
 COUNTER = open_counter("tiktoken")
 
 
 class Shelf:
-    """Episodic memory over real files and a real ledger, with a settable clock."""
+    """The documents of a memory, which the machine and a person write in turn."""
 
-    def __init__(self, folder: Path, *, keep_versions: int = 3) -> None:
-        self.now = START
-        self.folder = folder
-        self.database = Database(folder / "obra.db")
-        self.ledger = SqlLedger(self.database)
-        self.store = FileDocumentStore(versions=folder / "memory" / "versions", lock_file=folder / "obra.lock")
-        state = StateManager(store=SqlWorkStore(self.database), clock=lambda: self.now)
-        self.memory = EpisodicMemoryManager(
-            ledger=self.ledger, store=self.store, counter=COUNTER, clock=lambda: self.now, folder=folder / "memory",
-            keep_versions=keep_versions, work=WorkPlan(tracker=state, ledger=self.ledger, clock=lambda: self.now),
-        )  # fmt: skip
+    def __init__(self, opened: OrchestratorContextManager) -> None:
+        self.opened = opened
+        self.memory = opened.episodic_memory
 
-    def machine(self, text: str, name: DocumentName = PLAN) -> bool:
-        """Write a text as the machine; return whether the file changed."""
-        before = self.store.state(self.memory.path(name))
-        for error in self._write({name: text}).values():
-            raise error
-        return self.store.state(self.memory.path(name)) != before
+    def machine(self, text: str, name: DocumentName = PLAN) -> None:
+        """Write a text as the machine."""
+        machine_writes(self.opened, {name: text})
 
-    def refresh(self, known: ProjectView) -> dict[str, StorageError]:
+    def refresh(self, known: ProjectView) -> None:
         """Write all documents as the machine."""
-        return self._write({name: render_document(name, known) for name in DocumentName})
-
-    def _write(self, texts: dict[str, str]) -> dict[str, StorageError]:
-        """Write texts after noting the texts that were read."""
-
-        def known() -> dict[str, str]:
-            with self.memory.writers[0].reading() as read:
-                for name, text in read.items():
-                    self.ledger.note_read(name, text.as_read)
-            return texts
-
-        return self.memory.writers[0].write_all(known, VersionReason.REFRESH)
+        machine_writes(self.opened, {name: render_document(name, known) for name in DocumentName})
 
     def person(self, text: str, name: DocumentName = PLAN) -> None:
         """Save a text as a person."""
@@ -87,11 +62,9 @@ def kept_text(version: Version) -> str:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[Shelf]:
-    """An empty shelf."""
-    made = Shelf(tmp_path)
-    yield made
-    made.database.close()
+def shelf(memory: OrchestratorContextManager) -> Shelf:
+    """The documents of a new memory."""
+    return Shelf(memory)
 
 
 def view(facts: list[MustKeep], *, size: int = 2_000) -> ProjectView:
@@ -129,35 +102,34 @@ SAVED = TEXT.filter(
 
 @given(st.lists(SAVED, min_size=1, max_size=3))
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_restoring_what_was_saved_gives_it_back_byte_for_byte(tmp_path: Path, texts: list[str]) -> None:
+def test_restoring_what_was_saved_gives_it_back_byte_for_byte(shelf: Shelf, clock: Clock, texts: list[str]) -> None:
     """Restoring a version restores its bytes, and keeps the replaced text as a new version."""
-    shelf = Shelf(tmp_path)
-    try:
-        for number, text in enumerate(texts):
-            shelf.machine(f"machine {shelf.now} {number}\n")
-            shelf.person(text)
-            shelf.now += timedelta(seconds=1)
-            shelf.machine(f"machine {shelf.now} {number} again\n")
-            if shelf.text() == text:
-                continue
-            version = next(v for v in reversed(shelf.memory.history("work_plan")) if v.author is Author.PERSON)
-            before = shelf.text()
-            kept = shelf.memory.restore("work_plan", version.sequence)
-            assert shelf.text() == text
-            assert (kept_text(kept), kept.reason) == (before, VersionReason.RESTORE)
-            assert shelf.memory.restore("work_plan", kept.sequence).sequence
-            assert shelf.text() == before
-    finally:
-        shelf.database.close()
+    for number, text in enumerate(texts):
+        shelf.machine(f"machine {clock.now} {number}\n")
+        shelf.person(text)
+        clock.now += timedelta(seconds=1)
+        shelf.machine(f"machine {clock.now} {number} again\n")
+        if shelf.text() == text:
+            continue
+        version = next(v for v in reversed(shelf.memory.history("work_plan")) if v.author is Author.PERSON)
+        before = shelf.text()
+        kept = shelf.memory.restore("work_plan", version.sequence)
+        assert shelf.text() == text
+        assert (kept_text(kept), kept.reason) == (before, VersionReason.RESTORE)
+        assert shelf.memory.restore("work_plan", kept.sequence).sequence
+        assert shelf.text() == before
 
 
-def test_a_document_that_a_person_had_before_keeps_its_text(shelf: Shelf) -> None:
+def test_a_document_that_a_person_had_before_keeps_its_text(tmp_path: Path) -> None:
     """The machine's text is appended to a document that existed before, and the old text is kept as a version."""
-    shelf.memory.folder.mkdir(parents=True)
-    shelf.person("# My plan\n\nStep one.")
-    shelf.machine("---\nformat: 1\n---\n\n# Work Plan\n")
-    assert shelf.text() == "# My plan\n\nStep one.\n\n# Work Plan\n"
-    assert shelf.versions() == [(Author.PERSON, VersionReason.REFRESH, "# My plan\n\nStep one.")]
+    path = tmp_path / ".obra" / "memory" / "work_plan.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("# My plan\n\nStep one.")
+    with open_memory(tmp_path) as memory:
+        shelf = Shelf(memory)
+        shelf.machine("---\nformat: 1\n---\n\n# Work Plan\n")
+        assert shelf.text() == "# My plan\n\nStep one.\n\n# Work Plan\n"
+        assert shelf.versions() == [(Author.PERSON, VersionReason.REFRESH, "# My plan\n\nStep one.")]
 
 
 @pytest.mark.parametrize("budget", [0, 10, 100, 1_000])
@@ -185,35 +157,31 @@ def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
     assert shelf.memory.search("e", max_results=2) == shelf.memory.search("e", max_results=9)[:2]
 
 
-def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path) -> None:
-    """A write killed between renaming and commit is recognised as the machine's own at the next start."""
-
-    class Killed(BaseException):
-        pass
-
-    shelf = Shelf(tmp_path)
-    shelf.machine("a\nb\n")
-    shelf.database.close()
-    killed = Shelf(tmp_path)
-
-    def die(name: str) -> None:
-        if name == "confirm.commit.before":
-            raise Killed
-
-    killed.database._tell = die
-    with pytest.raises(Killed):
-        killed.machine("a\nc\n")
-    killed.database.close()
-    shelf = Shelf(tmp_path)
-    shelf.machine("a\nd\n")
-    assert shelf.text() == "a\nd\n"
-    assert shelf.ledger.notices() == []
-    assert {author for author, _, _ in shelf.versions()} == {Author.MACHINE}
-    shelf.database.close()
-
-
 def _sectioned(blockers: str, steps: str = "- None\n") -> str:
     return f"---\nformat: 1\n---\n\n# Plan\n\n## Blockers\n\n{blockers}\n## Next Steps\n\n{steps}"
+
+
+def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path) -> None:
+    """A write killed between renaming and commit is recognised as the machine's own at the next start."""
+    killing: list[str] = []
+
+    def die(point: str) -> None:
+        if point in killing:
+            raise KeyboardInterrupt
+
+    with open_memory(tmp_path, write_point=die) as memory:
+        machine_writes(memory, {PLAN: _sectioned("- a\n")})
+        killing.append("confirm.commit.before")
+        with pytest.raises(KeyboardInterrupt):
+            machine_writes(memory, {PLAN: _sectioned("- b\n")})
+        killing.clear()
+    with open_memory(tmp_path) as memory:
+        shelf = Shelf(memory)
+        assert shelf.text() == _sectioned("- b\n")
+        shelf.machine(_sectioned("- c\n"))
+        assert shelf.text() == _sectioned("- c\n")
+        assert problems_of(memory) == []
+        assert {author for author, _, _ in shelf.versions()} == {Author.MACHINE}
 
 
 @pytest.mark.parametrize(
@@ -225,10 +193,10 @@ def test_a_section_says_that_it_is_empty_where_it_is_and_nowhere_else(
     """Exactly the empty sections say `- None`, also after a restore, and that line never causes a conflict."""
     shelf.machine(_sectioned(earlier))
     shelf.machine(_sectioned(later))
-    shelf.memory.restore("work_plan", shelf.memory.history("work_plan")[0].sequence)
+    shelf.memory.restore("work_plan", shelf.memory.history("work_plan")[-1].sequence)
     shelf.machine(_sectioned(then, "- more\n"))
     assert shelf.text() == _sectioned(expected, "- more\n")
-    assert shelf.ledger.notices() == []
+    assert problems_of(shelf.opened) == []
 
 
 def test_what_a_person_says_of_an_empty_section_stands(shelf: Shelf) -> None:
@@ -269,12 +237,10 @@ def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
             for kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
         ]
 
-    shelf.refresh(view(facts(1)))
-    assert (flushed.count("file"), flushed.count("folder")) == (3, 1)
-    flushed.clear()
-    shelf.refresh(view(facts(2)))
-    assert (flushed.count("file"), flushed.count("folder")) == (6, 2)
-    flushed.clear()
+    for number in (1, 2):
+        shelf.refresh(view(facts(number)))
+        assert (flushed.count("file"), flushed.count("folder")) == (6, 2), "three documents and their versions"
+        flushed.clear()
     before = shelf.memory.states()
     shelf.refresh(view(facts(2)))
     assert flushed == []
@@ -341,25 +307,27 @@ def test_statistics_that_a_person_renamed_are_counted_on(shelf: Shelf, heading: 
 
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:
     """A document saved during a refresh is merged, the others are written, and versions are stored before renames."""
-    shelf = Shelf(tmp_path)
-    shelf.refresh(view([]))
-    saving = ["document.fsync.after"]
+    saving: list[str] = []
     points: list[str] = []
 
     def point(name: str) -> None:
         points.append(name)
         if name in saving:
             saving.clear()
-            shelf.person(shelf.text(STATE).replace("## Blockers\n\n- None", "## Blockers\n\n- Mine"), STATE)
+            opened.person(opened.text(STATE).replace("## Blockers\n\n- None", "## Blockers\n\n- Mine"), STATE)
 
-    shelf.store._tell = point
-    facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
-    rule = MustKeep(id=2, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)
-    assert shelf.refresh(view([*facts, rule])) == {}
-    assert "- Mine\n" in shelf.text(STATE)
-    assert "Never on Fridays. (K2)" in shelf.text(STATE)
-    assert "- We defer it. (K1)\n" in shelf.text(PLAN)
-    assert "We defer it. (K1)" in shelf.text(LOG)
-    assert points.index("version.folder-fsync.after") < points.index("document.rename.before")
-    assert [author for author, _, _ in shelf.versions(STATE)][-1] is Author.PERSON
-    shelf.database.close()
+    with open_memory(tmp_path, write_point=point) as memory:
+        opened = Shelf(memory)
+        opened.refresh(view([]))
+        points.clear()
+        saving.append("document.fsync.after")
+        facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
+        rule = MustKeep(id=2, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)
+        opened.refresh(view([*facts, rule]))
+        assert saving == []
+        assert "- Mine\n" in opened.text(STATE)
+        assert "Never on Fridays. (K2)" in opened.text(STATE)
+        assert "- We defer it. (K1)\n" in opened.text(PLAN)
+        assert "We defer it. (K1)" in opened.text(LOG)
+        assert points.index("version.folder-fsync.after") < points.index("document.rename.before")
+        assert [author for author, _, _ in opened.versions(STATE)][-1] is Author.PERSON

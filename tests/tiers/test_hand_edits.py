@@ -398,7 +398,7 @@ def test_a_fact_that_was_brought_back_and_listed_may_leave_its_list(desk: Desk) 
     desk.state.edit(("- Never merge", f"{RULE_LINE}- Never merge"))
     desk.go_on()
     assert RULE in desk.says(CONSTRAINT)
-    machine_writes(desk.memory, STATE, desk.state.text.replace(RULE_LINE, ""))
+    machine_writes(desk.memory, {STATE: desk.state.text.replace(RULE_LINE, "")})
     assert RULE not in desk.state.text
     assert RULE in desk.says(CONSTRAINT)
 
