@@ -247,7 +247,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
             goes_on = intent.action is Action.RESUME and not self._commands.resume_changes_items(intent, resolver)
             if intent.action in ASKS or goes_on:
-                answer = self._answers.answer(intent, resolver, line)
+                answer = self._answers.actions[intent.action](intent, resolver, line)
                 answered = replace(reply, outcome=Outcome.ANSWERED, text=answer.text, effects=answer.effects)
                 return self._journal.record(answered)
             if takes_back and last is None:
@@ -268,7 +268,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
     def _done(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
-            done = self._commands.do(intent, resolver)
+            done = self._commands.actions[intent.action](intent, resolver)
         reply = replace(reply, text=done.text, effects=done.effects)
         return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
 
