@@ -24,7 +24,7 @@ from benchmarks._harness import Options, Report, Target, run
 from benchmarks._models import find_model
 from orchestra_mem.core.text import STOP_WORDS, words
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Parsed
-from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
+from orchestra_mem.orchestrator.intents.reading import read_line, suggest
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS, numbers_in
 
 TARGETS: dict[str, Target] = {
@@ -168,9 +168,11 @@ def measure(options: Options, report: Report) -> None:
 def _add_model(report: Report, name: str, verdicts: Sequence[Verdict]) -> None:
     """Let a model suggest intents where the grammar finds none."""
     model = find_model(name, context_tokens=4_096)
-    reader = ModelReader(model, nullcontext)
     try:
-        read = [judge(verdict.record, reader.suggest(verdict.record["line"], verdict.read)) for verdict in verdicts]
+        read = [
+            judge(verdict.record, suggest(verdict.record["line"], verdict.read, model, nullcontext))
+            for verdict in verdicts
+        ]
     finally:
         model.close()
     _share(report, "model_right", [verdict.right for verdict in read], "of the lines that the grammar does not read")

@@ -39,14 +39,14 @@ from orchestra_mem.orchestrator.intents.classifier import (
     Classifier,
     Token,
     Vocabulary,
+    hashes_of,
     line_features,
     tag_features,
     tag_hashes,
     tokens_of,
-    word_hash,
 )
 from orchestra_mem.orchestrator.intents.grammar import borders, parse_line
-from orchestra_mem.orchestrator.intents.reading import Guess, Reader
+from orchestra_mem.orchestrator.intents.reading import Guess, Reader, read_line
 
 Record = dict[str, Any]
 Weights = NDArray[np.floating[Any]]
@@ -120,7 +120,7 @@ def kinds_of_words() -> dict[str, NDArray[np.integer[Any]]]:
     vectors = found.embedding[[places[word] for word in words]].astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True) + 1e-6
     kinds = MiniBatchKMeans(_KINDS_OF_WORDS, random_state=0, n_init=3).fit_predict(vectors)
-    hashes = np.array([word_hash(word) for word in words], dtype=np.uint32)
+    hashes = np.array(hashes_of(words), dtype=np.uint32)
     order = np.argsort(hashes)
     return {"words": _gaps(hashes[order]), "kinds": kinds[order].astype(np.uint16)}
 
@@ -230,7 +230,7 @@ def _slip(line: str, rng: random.Random) -> str:
 
 def _classes(examples: Sequence[Example], known: Vocabulary) -> dict[str, Any]:
     """Fit the classes, and keep the features of the largest weights."""
-    seen = [[set(map(word_hash, group)) for group in line_features(line, known)] for line, _ in examples]
+    seen = [line_features(line, known) for line, _ in examples]
     labels = [label for _, label in examples]
     counts = Counter(key for groups in seen for group in groups for key in group)
     keys = sorted(key for key, count in counts.items() if count > 1)
@@ -244,7 +244,7 @@ def _classes(examples: Sequence[Example], known: Vocabulary) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _fitted(seen: Sequence[list[set[int]]], keys: Sequence[int], labels: Sequence[str]) -> LinearSVC:
+def _fitted(seen: Sequence[Sequence[set[int]]], keys: Sequence[int], labels: Sequence[str]) -> LinearSVC:
     columns = {key: at for at, key in enumerate(keys)}
     total = None
     for group in range(len(seen[0])):
@@ -323,13 +323,8 @@ def _tags(examples: Sequence[Tagged], known: Vocabulary) -> dict[str, Any]:
     """Fit the tagger: a linear-chain conditional random field (Lafferty et al., 2001) with a Gaussian prior."""
     # Sorted by length and stored by position: the words at position `t` belong to the first `active[t]` pieces.
     examples = sorted((each for each in examples if each[0]), key=lambda each: -len(each[0]))
-    seen = [
-        [
-            tag_hashes(features) + tag_hashes(features, action)
-            for features in tag_features(tokens, known, two_sided=action in TWO_SIDED)
-        ]
-        for tokens, action, _ in examples
-    ]
+    features = ((tag_features(tokens, known, two_sided=action in TWO_SIDED), action) for tokens, action, _ in examples)
+    seen = [np.concatenate([*tag_hashes(each, [action])], axis=1).tolist() for each, action in features]
     counts = Counter(key for lines in seen for keys in lines for key in keys)
     columns = {key: at for at, key in enumerate(sorted(key for key, count in counts.items() if count > 1))}
     active = [sum(len(lines) > place for lines in seen) for place in range(len(seen[0]))]
@@ -417,10 +412,10 @@ def _choice(examples: Sequence[list[Judged]]) -> dict[str, Any]:
     readings = [reading for found in examples for reading, _ in found]
     rights = np.array([right for found in examples for _, right in found])
     lines = np.repeat(np.arange(len(examples)), [len(found) for found in examples])
-    counts = Counter(trait for reading in readings for trait in map(word_hash, reading.traits))
+    counts = Counter(trait for reading in readings for trait in hashes_of(reading.traits))
     keys = sorted(key for key, count in counts.items() if count >= _TRAIT_COUNT)
     columns = {key: at for at, key in enumerate(keys)}
-    rows = [[columns[key] for key in map(word_hash, reading.traits) if key in columns] for reading in readings]
+    rows = [[columns[key] for key in hashes_of(reading.traits) if key in columns] for reading in readings]
     flat = [at for row in rows for at in row]
     traits = csr_matrix((np.ones(len(flat)), flat, np.cumsum([0, *map(len, rows)])), shape=(len(rows), len(keys)))
     likelihoods = np.array([reading.likelihoods for reading in readings])
@@ -498,7 +493,7 @@ def cross(records: Sequence[Record]) -> None:
     for kept, left in _folds(records):
         reader = Reader(Classifier(train(kept)))
         for record in left:
-            rights[record["writer"]].append(judge(record, reader.read(record["line"])).right)
+            rights[record["writer"]].append(judge(record, read_line(record["line"], reader=reader)).right)
     for writer, found in sorted(rights.items()):
         print(f"{writer}: {np.mean(found):.3f} of {len(found)}")
     print(f"all: {np.mean([right for found in rights.values() for right in found]):.3f}")

@@ -62,6 +62,7 @@ HELP = """\
 class Answers:
     """Answers questions. `clock` defines "yesterday"; `model`, if given, formulates answers to "why".
 
+    `actions` maps each kind of question to its method, which raises `Unclear` for an ambiguous or missing phrase.
     `injection` holds the catalog items that the model sees with the line, None if the catalog was not queried.
     """
 
@@ -73,20 +74,12 @@ class Answers:
         self._clock = clock
         self._model = model
         self.injection: Injection | None = None
-        self._answers: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
+        self.actions: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
             Action.STATUS: self._status, Action.WHY: self._why, Action.FIND: self._find, Action.LIST: self._list,
             Action.RESUME: self._resume, Action.NEXT: lambda intent, resolver, line: self._next(),
             Action.RECENT: lambda intent, resolver, line: self._recent(line),
             Action.HELP: lambda intent, resolver, line: Told(text=HELP),
         }  # fmt: skip
-
-    def answer(self, intent: Intent, resolver: Resolver, line: str) -> Told:
-        """Answer an intent.
-
-        Raises:
-            Unclear: A phrase is ambiguous, matches nothing, or is missing.
-        """
-        return self._answers[intent.action](intent, resolver, line)
 
     def _recent(self, line: str) -> Told:
         question = read_recent_question(line, self._clock())

@@ -23,11 +23,15 @@ _UNBLOCKED = tuple(status for status in WorkStatus if status.is_open and status 
 
 
 class Commands:
-    """Executes commands on the state of work."""
+    """Executes commands on the state of work: `actions` maps each kind of command to its method.
+
+    A method raises `Unclear` for a phrase that is ambiguous, matches no item or is missing, `InvalidChangeError` if the
+    state of work forbids the change, and `NotFoundError` for an unknown item.
+    """
 
     def __init__(self, tracker: WorkTracker) -> None:
         self._tracker = tracker
-        self._actions: Mapping[Action, Callable[[Intent, Resolver], Told]] = {
+        self.actions: Mapping[Action, Callable[[Intent, Resolver], Told]] = {
             Action.CREATE: self._create, Action.ADD: self._create, Action.RENAME: self._rename,
             Action.START: partial(self._moved, WorkStatus.IN_PROGRESS, Happening.STARTED, "Started"),
             Action.FINISH: partial(self._moved, WorkStatus.DONE, Happening.FINISHED, "Finished"),
@@ -38,16 +42,6 @@ class Commands:
             Action.NOTE: partial(self._note, "Noted", "note"), Action.REPORT: self._report,
             Action.DECIDE: partial(self._note, "Decided", "decision"),
         }  # fmt: skip
-
-    def do(self, intent: Intent, resolver: Resolver) -> Told:
-        """Execute an intent.
-
-        Raises:
-            Unclear: A phrase is ambiguous or matches no item, or a required value is missing.
-            InvalidChangeError: The state of work forbids the change.
-            NotFoundError: There is no such item.
-        """
-        return self._actions[intent.action](intent, resolver)
 
     def _create(self, intent: Intent, resolver: Resolver) -> Told:
         if intent.target and intent.other:

@@ -92,13 +92,14 @@ class Journal:
 
     def talk(self) -> Talk:
         """Return the recent conversation."""
-        mentions = [each for operation in self._recent() for each in _mentions(operation.data)]
+        recent = self.memory.query_recent_operations(limit=_REACH)
+        mentions = [each for operation in recent for each in _mentions(operation.data)]
         return Talk(mentions=mentions, lookup=self.tracker)
 
     def last_change(self) -> Operation | None:
         """Return the newest operation that changed work and has not been undone; None if there is none."""
         undone = set[Json]()
-        for operation in self._recent():
+        for operation in self.memory.query_recent_operations(limit=_REACH):
             data = operation.data if isinstance(operation.data, dict) else {}
             if UNDONE in data:
                 undone.add(data[UNDONE])
@@ -115,9 +116,6 @@ class Journal:
         except NotFoundError:  # not an orchestrator's operation: its data mean something else
             return False
         return bool(net_changes(events))
-
-    def _recent(self) -> list[Operation]:
-        return self.memory.query_recent_operations(limit=_REACH)
 
 
 def said(operation: Operation) -> str:

@@ -26,7 +26,7 @@ from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
-from orchestra_mem.orchestrator.intents.reading import ModelReader, read_line
+from orchestra_mem.orchestrator.intents.reading import read_line, suggest
 from orchestra_mem.orchestrator.journal import LINE, UNDONE, CatalogHooks, Journal, line_record, said
 from orchestra_mem.orchestrator.resolving import (
     Resolver,
@@ -105,10 +105,9 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         self.hooks = Hooks(memory.events.note_failure)
         self._confirm = confirm
         self._journal = Journal(memory, self.tracker, agent)
-        reads = memory.model if model is None else language_model(model)
-        self._reader = ModelReader(reads, memory.foreground)
+        self._model = memory.model if model is None else language_model(model)
         self._commands = Commands(self.tracker)
-        self._answers = Answers(memory, self.tracker, clock, reads)
+        self._answers = Answers(memory, self.tracker, clock, self._model)
         self._tasks = TaskRunner(journal=self._journal, hooks=self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
         self._lock = threading.RLock()
@@ -167,7 +166,8 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         parsed = nothing if is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
-        parsed = self._reader.suggest(line, parsed) if len(line) <= _LONGEST and _WORD.search(line) else nothing
+        is_readable = len(line) <= _LONGEST and _WORD.search(line)
+        parsed = suggest(line, parsed, self._model, self.memory.foreground) if is_readable else nothing
         if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
             return self._run(line, parsed.intents, talk, {})
         if asked := self._question_in(line, talk):
@@ -247,7 +247,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
             goes_on = intent.action is Action.RESUME and not self._commands.resume_changes_items(intent, resolver)
             if intent.action in ASKS or goes_on:
-                answer = self._answers.answer(intent, resolver, line)
+                answer = self._answers.actions[intent.action](intent, resolver, line)
                 answered = replace(reply, outcome=Outcome.ANSWERED, text=answer.text, effects=answer.effects)
                 return self._journal.record(answered)
             if takes_back and last is None:
@@ -268,7 +268,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
     def _done(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
-            done = self._commands.do(intent, resolver)
+            done = self._commands.actions[intent.action](intent, resolver)
         reply = replace(reply, text=done.text, effects=done.effects)
         return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from orchestra_mem.core.text import STOP_WORDS
@@ -87,6 +88,7 @@ _NUMBER = re.compile(
 )
 _LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
 _TITLE = re.compile(rf"(?i){_NAME}")
+_JOINED = re.compile(rf"(?i)(?>{_WORD}| )*+(?:,|and\b|&)(?>{_WORD}|and\b|[ ,&])*+")  # titles in a list
 _POINTS = re.compile(r"\b(?:this|that|all|both|these|those)\b")
 _SEVERAL = re.compile(r"\b(?:all|both|these|those|each|every)\b")
 _ALONE = re.compile(
@@ -143,18 +145,39 @@ class PhraseReader:
     def __init__(self, line: str, names: Callable[[Words, bool], bool]) -> None:
         plain, mended = line[:_MOST_CHARS].translate(_PLAIN_MARKS), classifier().vocabulary.mended
         self.line = re.sub(r"[^\W\d_]{5,}", lambda word: mended(word[0]), plain)
+        self._offsets = [word.start() for word in re.finditer(r"#?\w+|\"", self.line)]
         self._names = names
+        self._phrase = lru_cache(maxsize=None)(self._phrase_at)
 
-    def phrases(self) -> list[Phrase]:
-        """Return the phrases in order."""
+    def references(self, under: re.Pattern[str] | None = None) -> list[Phrase]:
+        """Return the phrases that surely refer to items with the titles joined to them, or all phrases if none do.
+
+        Other titles are not looked up, as that is slow. With `under`, titles after a match of it count as sure.
+        """
+        sure = [phrase for phrase in self.phrases(lambda at: False) if not phrase.bare or phrase.ids]
+        sure += [self._said(at, at) for at in self._offsets if under and under.search(self.line[:at])]
+        starts = {phrase.start for phrase in sure}
+        found = self.phrases(lambda at: any(self._may_touch(at, phrase) for phrase in sure))
+        return found if any(phrase.start in starts for phrase in found) else self.phrases()
+
+    def phrases(self, is_wanted: Callable[[int], bool] = lambda at: True) -> list[Phrase]:
+        """Return the phrases in order, of titles those at wanted offsets."""
         found = list[Phrase]()
-        for word in re.finditer(r"#?\w+|\"", self.line):
-            if not found or word.start() >= found[-1].end:
-                read = self._phrase(word.start()) or self._title(word.start())
+        for at in self._offsets:
+            if not found or at >= found[-1].end:
+                read = self._phrase(at) or (self._title(at) if is_wanted(at) else None)
                 found += [read] if read else []
         return found
 
-    def _phrase(self, at: int) -> Phrase | None:
+    def _may_touch(self, at: int, phrase: Phrase) -> bool:
+        """Check whether a title at an offset may overlap a phrase, or be joined to it by "and" or a comma."""
+        title = _TITLE.match(self.line, at)
+        if not title or self.line.startswith("'", title.end()) or at <= phrase.start < title.end():
+            return True
+        gap = (at, phrase.start) if at < phrase.start else (phrase.end, at)
+        return _JOINED.fullmatch(self.line, *gap) is not None
+
+    def _phrase_at(self, at: int) -> Phrase | None:
         """Parse the phrase at an offset; return None if no phrase starts there."""
         found = self._number(at) or self._noun(at) or self._pronoun(at)
         found = self._owning(found) if found else None
@@ -188,7 +211,7 @@ class PhraseReader:
         """Parse the longest run of words that names an item, and a possession after it: "login's tasks"."""
         found = _TITLE.match(self.line, at)
         words = _words(found[0]) if found else ()
-        if not found or words[0] in _SAYS or len(words[0]) < 3:
+        if not found or not words or words[0] in _SAYS or len(words[0]) < 3:
             return None
         count = self._named(words) or int(self.line.startswith("'s ", at + len(words[0])))  # a person's
         title = self._said(at, at + len(" ".join(found[0].split()[:count])), words=words[:count], bare=True)
@@ -209,7 +232,7 @@ class PhraseReader:
         words, end = _words(found["words"] or ""), found.end("head") if head else found.end("modifiers")
         if found["only"]:  # the words that name an item; else the first word, if it can only be a name
             only = _words(found["only"])
-            is_name = not classifier().vocabulary.is_common(only[0])
+            is_name = only[0] not in classifier().vocabulary.common
             is_name = is_name or not (found["modifiers"] or _POINTS.search(determiner))
             words = only[: self._named(only) or is_name]
             end = found.start("only") + len(" ".join(found["only"].split(" ")[: len(words)])) if words else end

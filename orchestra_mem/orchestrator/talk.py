@@ -165,8 +165,7 @@ def intent_record(intent: Intent) -> dict[str, Json]:
     return {name: list(value) if name == "titles" else value for name, value in said if value}
 
 
-ABOVE = 0.85
-"""Weight of the parent of an item in focus, relative to the item."""
+_ABOVE = 0.85  # weight of the parent of an item in focus, relative to the item
 _DECAY = 0.7  # weight of a mention relative to the next newer mention
 _OLDEST = 30
 _HIGHER, _ONE_OF_MANY, _RUN, _PAIR = 0.6, 0.48, 0.98, 0.45
@@ -259,7 +258,7 @@ class Talk:
             whole = above.pop() if is_made else None  # creating the parts of an item puts the item in focus
             is_part = len(seen.items) > 1 and (whole or seen.is_shown)
             rows = [(item.id, seen.weight * (_ONE_OF_MANY if is_part else 1.0)) for item in seen.items]
-            for item_id, weight in [(whole, ABOVE * seen.weight), *rows] if whole else rows:
+            for item_id, weight in [(whole, _ABOVE * seen.weight), *rows] if whole else rows:
                 found[item_id] = max(found.get(item_id, 0.0), weight)
         return found
 
@@ -275,7 +274,7 @@ class Talk:
         """
         told = [seen for seen in self.seen if not made_only or seen.happening is Happening.CREATED]
         rows = [
-            (parent.id, seen.weight * ABOVE * _HIGHER**height)
+            (parent.id, seen.weight * _ABOVE * _HIGHER**height)
             for seen in told
             for item in seen.items
             for height, parent in enumerate(self.above(item))

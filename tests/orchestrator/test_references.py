@@ -103,6 +103,11 @@ def test_question_says_what_is_close_or_that_nothing_fits() -> None:
     )
 
 
+def test_a_blank_quotation_names_nothing() -> None:
+    """A pair of quotation marks without words in it leads to a question, not to an error."""
+    assert bool(resolve_line('rename " "', NOTHING_SAID).ask)
+
+
 def test_need_decides_which_one_it_is() -> None:
     """The kinds that a command needs exclude candidates, and its statuses lower their score."""
     lately = talk(did("mentioned", 5), did("mentioned", 22))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations, islice, pairwise
+from itertools import chain, combinations, islice, pairwise, repeat
 from operator import mul
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -32,6 +31,7 @@ FRAGMENT = "part"
 """The class of a piece that is only part of a command: an item of a list, a reason."""
 SLOTS = ("target", "other", "value", "titles")
 TAGS = ("O", *(f"{place}-{slot}" for slot in SLOTS for place in "BI"))
+_INSIDE = {f"B-{slot}": f"I-{slot}" for slot in SLOTS}
 _TOKEN = re.compile(
     r"#?\d+(?:\.\d+)*|[^\W\d_]+n['\u2019]t\b|['\u2019](?:s|ll|m|ve|re|d)\b|\w+(?:[-_.+&]\w+)*|[^\w\s]", re.IGNORECASE
 )
@@ -40,29 +40,32 @@ _GRAMS = (3, 4, 5)
 _MENDED_FROM = 4  # letters; typos in shorter words are not corrected
 _MOST_PAIRS = 60
 _MOST_TELLING = 60  # maximum number of words that the features for `TWO_SIDED` actions pair with each token
+_ONE_SIDED = 15  # number of a token's features for all other actions
 _BARRED = -1e3  # a tag path that scores less contains a forbidden step, which scores -1e4
 _DOT = "\u00b7"
 TWO_SIDED = frozenset({"depend", "block", "unblock"})
 """Actions between two items, where any word of the piece may show which item waits for the other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """A word, number or punctuation mark of a line; `start` and `end` are its offsets in the line."""
+class Token(NamedTuple):
+    """A word, number or punctuation mark of a line; `start` and `end` are its offsets in the line.
+
+    `word` is the token as the models see it: in lower case, with any number as `0`.
+    """
 
     text: str
+    word: str
     start: int
     end: int
-
-    @property
-    def word(self) -> str:
-        """The token as the models see it: in lower case, with any number as `0`."""
-        return "0" if self.text.lstrip("#")[:1].isdigit() else self.text.lower().replace("\u2019", "'")
 
 
 def tokens_of(line: str) -> list[Token]:
     """Split a line into words, numbers and punctuation marks; a clitic ("'s") is a separate token."""
-    return [Token(text=match[0], start=match.start(), end=match.end()) for match in _TOKEN.finditer(line)]
+    return [Token(match[0], _word(match[0]), match.start(), match.end()) for match in _TOKEN.finditer(line)]
+
+
+def _word(text: str) -> str:
+    return "0" if text.lstrip("#")[:1].isdigit() else text.lower().replace("\u2019", "'")
 
 
 class Vocabulary:
@@ -74,22 +77,18 @@ class Vocabulary:
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._common = frozenset(arrays["common"].tolist())
-        self._long = [word for word in sorted(self._common) if len(word) >= _MENDED_FROM]
+        self.common = frozenset(arrays["common"].tolist())
+        self._long = [word for word in sorted(self.common) if len(word) >= _MENDED_FROM]
         self._kinds = dict(zip(np.cumsum(arrays["words"]).tolist(), arrays["kinds"].tolist(), strict=True))
         self.mended = lru_cache(maxsize=4_096)(self._mended)
 
-    def is_common(self, word: str) -> bool:
-        """Check whether many writers use a word, whatever their subject."""
-        return word in self._common
-
     def kind(self, word: str) -> str:
         """Return a word's cluster as a feature, `k?` if unknown; return numbers and punctuation marks unchanged."""
-        return f"k{self._kinds.get(word_hash(word), '?')}" if word.isalpha() else word
+        return f"k{self._kinds.get(hashes_of([word])[0], '?')}" if word.isalpha() else word
 
     def _mended(self, word: str) -> str:
         """Replace a typo by a common word with the same first letter, one edit away; return other words unchanged."""
-        if len(word) < _MENDED_FROM or not word.isalpha() or word in self._common or word_hash(word) in self._kinds:
+        if len(word) < _MENDED_FROM or not word.isalpha() or word in self.common or self.kind(word) != "k?":
             return word
         near = nearest_word(word, self._long)
         return near if near[:1] == word[0] else word
@@ -101,25 +100,32 @@ def nearest_word(word: str, known: Collection[str]) -> str:
     return found[0] if found else ""
 
 
-def line_features(line: str, known: Vocabulary) -> tuple[list[str], ...]:
-    """Return the features of a line for the classifier, in four groups.
+def line_features(line: str, known: Vocabulary) -> tuple[set[int], ...]:
+    """Return the hashed features of a line for the classifier, in four groups.
 
     The groups are: unigrams and bigrams of words; character n-grams within words; the frame, which is the line with a
     dot for each run of uncommon words, as bigrams, trigrams, and pairs of common words at any distance; and unigrams
     and bigrams of word clusters. Quoted text is a name, unrelated to the action, and is replaced by a placeholder.
     """
-    words = [known.mended(token.word) for token in tokens_of(QUOTED.sub(" \u00a7 ", line))]
-    of_words = words + [f"{one} {two}" for one, two in pairwise(["^", *words, "$"])]
-    padded = [f" {word} " for word in words]
-    letters = [word[at : at + n] for word in padded for n in _GRAMS for at in range(len(word) - n + 1)]
-    masked = ["^", *(word if known.is_common(word) else _DOT for word in words), "$"]
+    words = [known.mended(_word(text)) for text in _TOKEN.findall(QUOTED.sub(" \u00a7 ", line))]
+    told = words + [f"{one} {two}" for one, two in pairwise(["^", *words, "$"])]
+    letters = set(chain.from_iterable(map(_letters, words)))
+    masked = ["^", *(word if word in known.common else _DOT for word in words), "$"]
     frame = [word for at, word in enumerate(masked) if word != _DOT or masked[at - 1] != _DOT]
     framed = [f"m{one} {two}" for one, two in pairwise(frame)]
     framed += [f"m{one} {two} {three}" for one, two, three in zip(frame, frame[1:], frame[2:], strict=False)]
-    told = [word for word in dict.fromkeys(frame) if word not in (_DOT, "^", "$")]
-    framed += [f"s{one} {two}" for one, two in islice(combinations(told, 2), _MOST_PAIRS)]
+    distinct = [word for word in dict.fromkeys(frame) if word not in (_DOT, "^", "$")]
+    framed += [f"s{one} {two}" for one, two in islice(combinations(distinct, 2), _MOST_PAIRS)]
     kinds = [known.kind(word) for word in words]
-    return of_words, letters, framed, kinds + [f"{one} {two}" for one, two in pairwise(["k^", *kinds, "k$"])]
+    kinds += [f"{one} {two}" for one, two in pairwise(["k^", *kinds, "k$"])]
+    return set(hashes_of(told)), letters, set(hashes_of(framed)), set(hashes_of(kinds))
+
+
+@lru_cache(maxsize=4_096)
+def _letters(word: str) -> tuple[int, ...]:
+    """Return the hashed character n-grams of a word."""
+    padded = f" {word} "
+    return tuple(hashes_of(padded[at : at + n] for n in _GRAMS for at in range(len(padded) - n + 1)))
 
 
 def tag_features(tokens: Sequence[Token], known: Vocabulary, *, two_sided: bool) -> Iterator[list[str]]:
@@ -154,15 +160,18 @@ def tag_features(tokens: Sequence[Token], known: Vocabulary, *, two_sided: bool)
         numbers += word == "0"
 
 
-def tag_hashes(seen: Iterable[str], action: str = "") -> list[int]:
-    """Hash a token's features, alone or combined with the action of its piece."""
-    start = crc32(f"{action}|".encode()) if action else 0
-    return [crc32(each.encode("utf-8", "replace"), start) for each in seen]
+def tag_hashes(seen: Iterable[Sequence[str]], actions: Sequence[str]) -> NDArray[np.uint32]:
+    """Hash the tokens' features, alone and after each action: uint32, shape (1 + actions, tokens, features)."""
+    rows = [*seen]
+    texts = [each.encode("utf-8", "replace") for features in rows for each in features]
+    starts = [0, *(crc32(f"{action}|".encode()) for action in actions)]
+    found = [np.fromiter(map(crc32, texts, repeat(start)), np.uint32, len(texts)) for start in starts]
+    return np.stack(found).reshape(len(starts), len(rows), -1)
 
 
 def looks(tokens: Sequence[Token], known: Vocabulary) -> list[str]:
     """Return the tokens as the models see them: common words unchanged, any other token as its shape."""
-    return [token.word if known.is_common(token.word) else _shape(token) for token in tokens]
+    return [token.word if token.word in known.common else _shape(token) for token in tokens]
 
 
 def _shape(token: Token) -> str:
@@ -184,67 +193,65 @@ def _nearest(words: Sequence[str]) -> list[str]:
 _SAYS_LITTLE = frozenset({"A", _DOT, "0", "the", "a", "an", "#", '"', "'", "my", "our"})
 
 
-def tagging_traits(words: Sequence[str], action: str, tags: Sequence[str]) -> Iterator[str]:
-    """Yield features of a complete tag sequence: phrase boundaries, phrases per slot, and words outside all slots.
+def tagging_traits(words: Sequence[str], action: str, tags: Sequence[str]) -> list[str]:
+    """Return features of a complete tag sequence: phrase boundaries, phrases per slot, and words outside all slots.
 
     `words` is the result of `looks`.
     """
     seen_as = ["^", *words, "$"]
     names = [look in ("A", _DOT) for look in seen_as]
-    free = [look for look, tag in zip(seen_as[1:], tags, strict=False) if tag == "O"]
-    left = min(sum(look in ("A", _DOT) for look in free), 4)
+    free = [look for look, tag in zip(words, tags, strict=True) if tag == "O"]
+    left = min(free.count("A") + free.count(_DOT), 4)
     numbers = min(free.count("0"), 2)
-    counts = "".join(str(min(tags.count(f"B-{slot}"), 2)) for slot in SLOTS)
-    frame = ["^", *_framed(words, tags), "$"]
-    yield from (f"o{action} {each}" for each in ngrams(frame))
-    yield from (f"s{counts}", f"s{action}{counts}", f"a{action}")
-    yield from (f"u{left}", f"u{action}{min(left, 2)}", f"n{numbers}", f"n{action}{min(numbers, 1)}")
+    counts = "".join([str(min(tags.count(begin), 2)) for begin in _INSIDE])
+    # Each tagged phrase is replaced by its first tag: `B-TARGET is blocked`.
+    frame = [word if tag == "O" else tag.upper() for word, tag in zip(words, tags, strict=True) if tag[0] != "I"]
+    found = [f"o{action} {each}" for each in ngrams(["^", *frame, "$"])]
+    found += (
+        f"s{counts}", f"s{action}{counts}", f"a{action}", f"u{left}", f"u{action}{min(left, 2)}", f"n{numbers}",
+        f"n{action}{min(numbers, 1)}",
+    )  # fmt: skip
     for begin, tag in enumerate(tags):
-        if not tag.startswith("B-"):
+        if tag not in _INSIDE:
             continue
-        slot = tag[2:]
-        end = next((at for at in range(begin + 1, len(tags)) if tags[at] != f"I-{slot}"), len(tags))
-        for sign, at in (("f", begin + 1), ("l", end), ("p", begin), ("x", end + 1)):
-            yield f"{slot}{action}{sign}{seen_as[at]}"
-        inside = seen_as[begin + 1 : end + 1]
-        yield from (
-            f"{slot}:{min(end - begin, 6)}", f"{slot}<{names[begin] and names[begin + 1]}",
-            f"{slot}>{names[end] and names[end + 1]}", f"{slot}{any(names[begin + 1 : end + 1])}{'0' in inside}",
+        slot, end = tag[2:], begin + 1
+        while end < len(tags) and tags[end] == _INSIDE[tag]:
+            end += 1
+        inside, named, own = seen_as[begin + 1 : end + 1], names[begin + 1 : end + 1], slot + action
+        found += (
+            f"{own}f{inside[0]}", f"{own}l{inside[-1]}", f"{own}p{seen_as[begin]}", f"{own}x{seen_as[end + 1]}",
+            f"{slot}:{min(end - begin, 6)}", f"{slot}<{names[begin] and named[0]}",
+            f"{slot}>{named[-1] and names[end + 1]}", f"{slot}{any(named)}{'0' in inside}",
         )  # fmt: skip
+    return found
 
 
-def ngrams(words: Sequence[str]) -> Iterator[str]:
-    """Yield distinct unigrams, then bigrams and trigrams."""
-    yield from dict.fromkeys(words)
-    yield from map(" ".join, pairwise(words))
-    yield from map(" ".join, zip(words, words[1:], words[2:], strict=False))
+def ngrams(words: Sequence[str]) -> list[str]:
+    """Return distinct unigrams, then bigrams and trigrams."""
+    pairs = [f"{one} {two}" for one, two in pairwise(words)]
+    return [*dict.fromkeys(words), *pairs, *(f"{one} {two}" for one, two in zip(pairs, words[2:], strict=False))]
 
 
-def _framed(words: Sequence[str], tags: Sequence[str]) -> Iterator[str]:
-    """Replace each tagged phrase by its first tag: `B-TARGET is blocked`."""
-    for word, tag in zip(words, tags, strict=True):
-        if not tag.startswith("I-"):
-            yield word if tag == "O" else tag.upper()
-
-
-@lru_cache(maxsize=8_192)
-def word_hash(word: str) -> int:
-    """Hash a word or any other feature; training and reading share this function."""
-    return crc32(word.encode("utf-8", "replace"))
+def hashes_of(features: Iterable[str]) -> list[int]:
+    """Hash words or any other features; training and reading share this function."""
+    return [crc32(each.encode("utf-8", "replace")) for each in features]
 
 
 class _Table:
     """A row of weights for each hashed feature; `keys` holds the gaps between the sorted hashes."""
 
     def __init__(self, keys: NDArray[np.uint32], weights: NDArray[np.int8], scale: float) -> None:
-        self._rows = {key: row for row, key in enumerate(np.cumsum(keys).tolist())}
-        self._weights = weights.astype(np.float32) * np.float32(scale)
+        self._keys = np.append(np.cumsum(keys), 2**32 - 1).astype(np.uint32)
+        unknown = np.zeros((1, weights.shape[1]), np.float32)  # the row of all features that have no weights
+        self._weights = np.concatenate([weights.astype(np.float32) * np.float32(scale), unknown])
 
-    def sum(self, hashes: Iterable[int], *, root: bool = False) -> Floats:
-        """Add up the rows of the known features; with `root`, divide by the square root of their number."""
-        rows = [row for row in map(self._rows.get, hashes) if row is not None]
-        total: Floats = np.add.reduce(self._weights.take(np.array(rows, np.intp), axis=0))
-        return total / np.float32(max(1, len(rows)) ** 0.5) if root else total
+    def sums(self, hashes: NDArray[np.uint32], *, root: bool = False) -> Floats:
+        """Add up the rows along the last axis; with `root`, divide by the square root of the number of known ones."""
+        found = np.searchsorted(self._keys, hashes)
+        is_known = self._keys.take(found) == hashes
+        rows = np.where(is_known, found, len(self._keys) - 1)
+        total: Floats = np.add.reduce(self._weights.take(rows, axis=0), axis=-2)
+        return total / np.float32(max(1, int(np.count_nonzero(is_known))) ** 0.5) if root else total
 
 
 class Classifier:
@@ -271,7 +278,7 @@ class Classifier:
         """Return the probability of each class for a piece of a line, highest first."""
         scores = self._bias.copy()
         for group in line_features(piece, self.vocabulary):
-            scores += self._classes.sum(set(map(word_hash, group)), root=True)
+            scores += self._classes.sums(np.fromiter(group, np.uint32, len(group)), root=True)
         odds = np.exp(scores - scores.max())
         shares = dict(zip(self.labels, (odds / odds.sum()).tolist(), strict=True))
         return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
@@ -280,22 +287,16 @@ class Classifier:
         """Return, for each action, up to `most` tag sequences of a piece, most likely first."""
         if not tokens or not actions:
             return [[] for _ in actions]
-        seen = {
-            side: list(tag_features(tokens, self.vocabulary, two_sided=side))
-            for side in {action in TWO_SIDED for action in actions}
-        }
-        alone = {side: [self._tags.sum(tag_hashes(each)) for each in rows] for side, rows in seen.items()}
-        rows = [
-            [one + self._tags.sum(tag_hashes(each, action)) for one, each in zip(alone[side], seen[side], strict=True)]
-            for action in actions
-            for side in [action in TWO_SIDED]
-        ]
-        found = best_paths(np.stack(rows, axis=1), self._steps, most)
+        sides = [action in TWO_SIDED for action in actions]
+        hashes = tag_hashes(tag_features(tokens, self.vocabulary, two_sided=any(sides)), actions)
+        sums = {side: self._tags.sums(hashes if side else hashes[:, :, :_ONE_SIDED]) for side in {*sides}}
+        scores = np.stack([sums[side][0] + sums[side][at] for at, side in enumerate(sides, 1)], axis=1)
+        found = best_paths(scores, self._steps, most)
         return [[(share, [TAGS[tag] for tag in path]) for share, path in paths] for paths in found]
 
     def weigh(self, shares: Sequence[float], traits: Iterable[str]) -> float:
         """Score a reading by its log-likelihoods and traits; higher is better."""
-        known = (self._traits.get(key, 0.0) for key in map(word_hash, traits))
+        known = map(self._traits.get, hashes_of(traits), repeat(0.0))
         return sum(map(mul, self._shares, shares), sum(known))
 
 
@@ -311,17 +312,23 @@ def best_paths(scores: Floats, steps: Floats, most: int) -> list[list[tuple[floa
         For each sequence its best paths, as pairs of log-probability (among all paths) and tag numbers.
     """
     _, many, tags = scores.shape
+    between = steps[:-1]
+    onto = between.T
+    each_one, each_tag, _ = np.ogrid[:many, :tags, :1]
     total = scores[0] + steps[-1]
     best, backs = total[:, :, None], []
     for row in scores[1:]:
-        total = np.logaddexp.reduce(total[:, :, None] + steps[:-1], axis=1) + row
-        ways = (best[:, :, :, None] + steps[:-1, None, :]).reshape(many, -1, tags)
-        back = np.argsort(-ways, axis=1)[:, :most]
-        backs.append((back, best.shape[2]))
-        best = np.take_along_axis(ways, back, axis=1).transpose(0, 2, 1) + row[:, :, None]
+        total = np.logaddexp.reduce(total[:, :, None] + between, axis=1) + row
+        width = best.shape[2]
+        if onto.shape[1] != tags * width:
+            onto = np.repeat(between.T, width, axis=1)
+        ways = best.reshape(many, 1, -1) + onto
+        back = np.argsort(-ways)[:, :, :most]
+        backs.append((back, width))
+        best = ways[each_one, each_tag, back] + row[:, :, None]
     found = []
     for at in range(many):
-        ends = best[at].reshape(-1)
+        ends, whole = best[at].reshape(-1), np.logaddexp.reduce(total[at])
         paths: list[tuple[float, list[int]]] = []
         for end in np.argsort(-ends)[:most]:
             if ends[end] < _BARRED:
@@ -329,9 +336,9 @@ def best_paths(scores: Floats, steps: Floats, most: int) -> list[list[tuple[floa
             tag, rank = divmod(int(end), best.shape[2])
             path = [tag]
             for back, width in reversed(backs):
-                tag, rank = divmod(int(back[at, rank, tag]), width)
+                tag, rank = divmod(int(back[at, tag, rank]), width)
                 path.append(tag)
-            paths.append((float(ends[end] - np.logaddexp.reduce(total[at])), path[::-1]))
+            paths.append((float(ends[end] - whole), path[::-1]))
         found.append(paths)
     return found
 

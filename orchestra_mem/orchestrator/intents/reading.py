@@ -53,17 +53,23 @@ _ANSWER_TOKENS = 400
 _TIMEOUT_S = 30.0
 
 
-def read_line(line: str, titles: Sequence[str] = ()) -> Parsed:
+def read_line(line: str, titles: Sequence[str] = (), reader: Reader | None = None) -> Parsed:
     """Parse the commands and questions of a line.
 
     Args:
         line: The line as typed.
         titles: Titles of existing items; the longest title in the line, even with typos, is quoted before parsing.
+        reader: Reads what the grammar cannot; by default with the models of the package.
 
     Returns:
         The parsed line. Unless it is `understood`, its intents need confirmation before they change anything.
     """
-    return _reader().read(line, titles)
+    line = _with_title_quoted(line.strip(), titles)
+    if len(line) <= _LONGEST and (sure := parse_line(line)):
+        return Parsed(intents=sure, understood=True)
+    readings = (reader or _reader()).readings(line[:_LONGEST])
+    intents = readings[0].intents
+    return Parsed(intents=intents, understood=False, nearest=tuple(_nearest(intents, readings)))
 
 
 @cache
@@ -98,16 +104,6 @@ class Reader:
         self._shares = lru_cache(maxsize=_REMEMBERED)(trained.probabilities)
         self._of_piece = lru_cache(maxsize=_REMEMBERED)(self._read_piece)
 
-    def read(self, line: str, titles: Sequence[str] = ()) -> Parsed:
-        """See `read_line`."""
-        line = _with_title_quoted(line.strip(), titles)
-        if len(line) <= _LONGEST and (sure := parse_line(line)):
-            return Parsed(intents=sure, understood=True)
-        line = line[:_LONGEST]
-        readings = self.readings(line)
-        intents = readings[0].intents
-        return Parsed(intents=intents, understood=False, nearest=tuple(_nearest(intents, readings)))
-
     def readings(self, line: str, most: int = 1) -> list[Guess]:
         """Return readings, best first: of the uncut line, and of each cutting all combinations of `most` per piece."""
         found = [*self._of_piece(line)]
@@ -134,8 +130,9 @@ class Reader:
     def _halves(self, line: str, start: int, end: int) -> list[Cutting]:
         """List the ways to cut a part of a line into two probable commands."""
         cuts = [((start, start + left), (start + right, end)) for left, right in borders(line[start:end])]
-        scored = [(min(self._likely(line[slice(*span)]) for span in cut), cut) for cut in cuts[:_MOST_BORDERS]]
-        return [each for each in scored if each[0] > _LEAST_OF_CUT]
+        pieces = [(cut, [line[slice(*span)] for span in cut]) for cut in cuts[:_MOST_BORDERS]]
+        likely = (each for each in pieces if all(self._likely(piece) > _LEAST_OF_CUT for piece in each[1]))
+        return [(min(map(self._likely, halves)), cut) for cut, halves in likely]
 
     def _likely(self, piece: str) -> float:
         return max(share for label, share in self._shares(piece).items() if label not in _NO_COMMAND)
@@ -154,9 +151,8 @@ class Reader:
             for rank, (likelihood, tags) in enumerate(taggings):
                 if likelihood < taggings[0][0] + math.log(_WORTH_WEIGHING):
                     break
-                filled = fill(piece, Action(label), list(zip(tokens, tags, strict=True)))
-                traits = (*tagging_traits(words, label, tags), *_traits(filled, label, rank))
-                intents = tuple(replace(intent, sure=round(shares[label], 3)) for intent in filled)
+                intents = fill(piece, Action(label), tokens, tags, round(shares[label], 3))
+                traits = (*tagging_traits(words, label, tags), *_traits(intents, label, rank))
                 found.append(self._guess(intents, (logs[label], likelihood, 0.0, 0.0, 0.0), traits))
         return sorted(found, key=lambda each: -each.score)
 
@@ -222,37 +218,30 @@ def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
     return f'{line[: place[0]]}"{line[slice(*place)]}"{line[place[1] :]}' if place else line
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReader:
-    """Asks a language model about lines that the grammar cannot read; does nothing if `model` is None.
+def suggest(
+    line: str, parsed: Parsed, model: LanguageModel | None, foreground: Callable[[], AbstractContextManager[None]]
+) -> Parsed:
+    """Put a language model's reading of a line before the classifier's suggestions; `understood` stays False.
 
-    `foreground` returns a context manager that keeps background jobs away from the model.
+    The reading is dropped if it contains text that the line lacks, or a destructive action that the classifier did not
+    find. If the grammar has read the line, or the model fails or is None, `parsed` is returned unchanged. `foreground`
+    returns a context manager that keeps background jobs away from the model.
     """
-
-    model: LanguageModel | None
-    foreground: Callable[[], AbstractContextManager[None]]
-
-    def suggest(self, line: str, parsed: Parsed) -> Parsed:
-        """Put the model's reading of a line before the classifier's suggestions; `understood` stays False.
-
-        The reading is dropped if it contains text that the line lacks, or a destructive action that the classifier did
-        not find. If the model fails, `parsed` is returned unchanged.
-        """
-        if parsed.understood or self.model is None:
-            return parsed
-        try:
-            with self.foreground():
-                schema, prompt = ReadIntents.model_json_schema(), intent_prompt(line)
-                answer = self.model.generate(prompt, max_tokens=_ANSWER_TOKENS, schema=schema, timeout_s=_TIMEOUT_S)
-            intents = intents_from_json(answer.text)
-        except (ModelError, ValueError) as error:
-            logger.warning("the model could not read a line: %s", error)
-            return parsed
-        known = {intent.action for intent in parsed.intents}
-        if any(intent.action in DESTRUCTIVE - known or not _stands_in(intent, line) for intent in intents):
-            return parsed
-        command = ["; ".join(map(as_command, intents))] if intents else []
-        return replace(parsed, intents=intents, nearest=tuple(dict.fromkeys([*command, *parsed.nearest]))[:3])
+    if parsed.understood or model is None:
+        return parsed
+    try:
+        with foreground():
+            schema, prompt = ReadIntents.model_json_schema(), intent_prompt(line)
+            answer = model.generate(prompt, max_tokens=_ANSWER_TOKENS, schema=schema, timeout_s=_TIMEOUT_S)
+        intents = intents_from_json(answer.text)
+    except (ModelError, ValueError) as error:
+        logger.warning("the model could not read a line: %s", error)
+        return parsed
+    known = {intent.action for intent in parsed.intents}
+    if any(intent.action in DESTRUCTIVE - known or not _stands_in(intent, line) for intent in intents):
+        return parsed
+    command = ["; ".join(map(as_command, intents))] if intents else []
+    return replace(parsed, intents=intents, nearest=tuple(dict.fromkeys([*command, *parsed.nearest]))[:3])
 
 
 class ReadIntent(BaseModel):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import lru_cache
 from itertools import zip_longest
 
 from rapidfuzz import fuzz
@@ -73,18 +73,21 @@ def numbers_in(phrase: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
+@lru_cache(maxsize=256)
 def count_in(text: str) -> int:
     """Return the number of new items that a text asks for, 0 if it gives no number."""
     said = match[1].lower() if (match := _COUNTED.search(text)) else "zero"
     return {"a couple of": 2, "another": 1, "one more": 1}.get(said) or number_of(said)
 
 
+@lru_cache(maxsize=256)
 def kind_in(text: str) -> WorkKind | None:
     """Return the first kind of work item that a text names."""
     match = _KIND.search(text)
     return KIND_WORDS[match[1].lower()] if match else None
 
 
+@lru_cache(maxsize=256)
 def priority_in(text: str) -> str:
     """Return the priority that a text names: "1" to "5", "higher" or "lower"; "" if the text names no priority."""
     words = re.findall(r"[\w-]+|!+", text.lower())
@@ -102,10 +105,10 @@ def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
     words = set(re.findall(r"\w+", low))
     for title in sorted(titles, key=len, reverse=True):
         wanted = title.lower().strip(_MARKS)
-        if len(wanted) < 4 or not words & set(re.findall(r"\w{3,}", wanted)):
+        if not 4 <= len(wanted) <= len(low) or not words & set(re.findall(r"\w{3,}", wanted)):
             continue
         near = fuzz.partial_ratio_alignment(wanted, low, score_cutoff=_TITLE_LIKE)
-        if near is None or len(wanted) > len(low):
+        if near is None:
             continue
         start, end = near.dest_start, near.dest_end
         start = low.rfind(" ", 0, start + 1) + 1
@@ -115,29 +118,32 @@ def title_in(line: str, titles: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def fill(piece: str, action: Action, tagged: Sequence[tuple[Token, str]]) -> list[Intent]:
+def fill(piece: str, action: Action, tokens: Sequence[Token], tags: Sequence[str], sure: float) -> tuple[Intent, ...]:
     """Build the intents of a tagged piece: usually one, else one for each assigned item ("26 to Bo, 27 to Al")."""
     spans: dict[str, list[tuple[int, int]]] = {slot: [] for slot in SLOTS}
-    for token, tag in tagged:
-        place, _, slot = tag.partition("-")
-        if place == "B":
-            spans[slot].append((token.start, token.end))
-        elif place == "I" and spans[slot]:
-            spans[slot][-1] = (spans[slot][-1][0], token.end)
-    spans = {slot: _whole(piece, found) for slot, found in spans.items()}
-    texts = {slot: [_bare(piece[start:end]) for start, end in found] for slot, found in spans.items()}
-    if action in NEW:
-        return [_new(piece, spans, texts)]
-    is_paired = action is Action.ASSIGN and len(texts["target"]) == len(texts["value"])
-    most, other = len(texts["target"]) if is_paired else 1, next(iter(texts["other"]), "")
-    pairs = list(zip_longest(texts["target"][:most], texts["value"][:most], fillvalue="")) or [("", "")]
-    intents = (Intent(action=action, target=target, other=other, value=value) for target, value in pairs)
-    return [_settled(intent, piece) for intent in intents]
-
-
-def _whole(piece: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Replace each span that overlaps quoted text by the span of the quotation, and drop overlapping spans."""
+    for token, tag in zip(tokens, tags, strict=True):
+        if tag[0] == "B":
+            spans[tag[2:]].append((token.start, token.end))
+        elif tag[0] == "I" and (found := spans[tag[2:]]):
+            found[-1] = (found[-1][0], token.end)
     quotes = [match.span() for match in QUOTED.finditer(piece)]
+    spans = {slot: _whole(found, quotes) for slot, found in spans.items()}
+    texts = {slot: [piece[start:end].strip(_MARKS).removeprefix("@") for start, end in spans[slot]] for slot in SLOTS}
+    if action in NEW:
+        return (_new(piece, spans, texts, sure),)
+    kind, other = kind_in(piece) if action is Action.LIST else None, next(iter(texts["other"]), "")
+    is_paired = action is Action.ASSIGN and len(texts["target"]) == len(texts["value"])
+    targets, values = (texts[slot] if is_paired else texts[slot][:1] for slot in ("target", "value"))
+    return tuple(
+        Intent(
+            action=action, kind=kind, target=target, other=other, value=_value(action, target, value, piece), sure=sure
+        )
+        for target, value in zip_longest(targets or [""], values, fillvalue="")
+    )
+
+
+def _whole(spans: Sequence[tuple[int, int]], quotes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Replace each span that overlaps a quotation by the span of the quotation, and drop overlapping spans."""
     whole: list[tuple[int, int]] = []
     for start, end in spans:
         start, end = next((quote for quote in quotes if quote[0] < end and start < quote[1]), (start, end))
@@ -146,18 +152,14 @@ def _whole(piece: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]
     return whole
 
 
-def _bare(text: str) -> str:
-    return text.strip(_MARKS).removeprefix("@")
-
-
-def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]]) -> Intent:
+def _new(piece: str, spans: dict[str, list[tuple[int, int]]], texts: dict[str, list[str]], sure: float) -> Intent:
     around = _without(piece, spans["titles"] + spans["other"])
     other = (texts["other"] or texts["target"] or [""])[0]
     if texts["other"] and texts["target"] and not texts["titles"]:  # an existing item that moves
-        return Intent(action=Action.ADD, target=texts["target"][0], other=other)
+        return Intent(action=Action.ADD, target=texts["target"][0], other=other, sure=sure)
     return Intent(
         action=Action.ADD if other else Action.CREATE, kind=kind_in(around), count=count_in(around),
-        titles=tuple(title for title in texts["titles"] if title), other=other,
+        titles=tuple(filter(None, texts["titles"])), other=other, sure=sure,
     )  # fmt: skip
 
 
@@ -167,13 +169,10 @@ def _without(piece: str, spans: Sequence[tuple[int, int]]) -> str:
     return piece
 
 
-def _settled(intent: Intent, piece: str) -> Intent:
-    if intent.action is Action.ASSIGN:
-        said = intent.value.lower()
-        return replace(intent, value="me" if said in SPEAKER else "" if said in _NOBODY else intent.value)
-    if intent.action is Action.PRIORITISE:
-        rest = piece.replace(intent.target, " ") if intent.target else piece
-        return replace(intent, value=priority_in(intent.value) or priority_in(rest))
-    if intent.action is Action.LIST:
-        return replace(intent, kind=kind_in(piece))
-    return intent
+def _value(action: Action, target: str, value: str, piece: str) -> str:
+    if action is Action.ASSIGN:
+        said = value.lower()
+        return "me" if said in SPEAKER else "" if said in _NOBODY else value
+    if action is Action.PRIORITISE:
+        return priority_in(value) or priority_in(piece.replace(target, " ") if target else piece)
+    return value
