@@ -350,6 +350,8 @@ class Lifecycle:
             if (session := self._begin_flush(self.session)) is None:
                 return finished
             path = self._finish_flushes()
+        if path is None:  # another process has finished this flush
+            path = self._parts.session.place.archive(self._parts.log.session(session.id))
         self._leave_session()
         self._restart_epoch("flush")
         logger.info("session %s flushed to %s", session.id, path)

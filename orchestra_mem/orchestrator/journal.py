@@ -93,8 +93,7 @@ class Journal:
     def talk(self) -> Talk:
         """Return the recent conversation."""
         recent = self.memory.query_recent_operations(limit=_REACH)
-        mentions = [each for operation in recent for each in _mentions(operation.data)]
-        return Talk(mentions=mentions, lookup=self.tracker)
+        return Talk(mentions=[each for op in recent for each in _mentions(op.data)], lookup=self.tracker)
 
     def last_change(self) -> Operation | None:
         """Return the newest operation that changed work and has not been undone; None if there is none."""

@@ -150,7 +150,7 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
 
 def former_texts(database: SqlDatabase) -> Iterator[tuple[int, str]]:
     """Yield the number and the text of each former text of a document."""
-    for number, packed in database.rows("reading former texts", f"SELECT id, text FROM {PACKED} ORDER BY id"):
+    for number, packed in database.rows(f"SELECT id, text FROM {PACKED} ORDER BY id"):
         yield number, zlib.decompress(packed).decode("utf-8", "surrogateescape")
 
 

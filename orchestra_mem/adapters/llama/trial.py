@@ -34,6 +34,7 @@ _TIMEOUT_S = 300.0
 _MAGIC = b"GGUF"
 _REMEDY = "set llm.model_path or search.model_path to a model's GGUF"
 _SOUND = "sound"
+_COMPLETE = "\n"  # ends a stored verdict: without it the file is damaged
 # A crash. Other signals come from outside: SIGKILL from the system if memory is short, SIGTERM at shutdown.
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV"})
 # llama.cpp's working memory, next to weights and cache: 110 MB for Qwen2.5 0.5B, mostly due to its large vocabulary.
@@ -97,12 +98,12 @@ def require_loadable(path: Path, *, weights: bool, stop: Stop) -> None:
     file, verdict = _verdict_file(folder, path, weights=weights), ""
     with suppress(OSError, ValueError):
         verdict = file.read_text(encoding="utf-8", errors="surrogateescape")
-    if not verdict:
+    if not verdict.endswith(_COMPLETE):
         verdict, lasting = _try(folder, path, weights=weights, stop=stop)
         if lasting:
             _write(file, verdict)
-    if verdict != _SOUND:
-        raise ModelError(verdict)
+    if verdict.removesuffix(_COMPLETE) != _SOUND:
+        raise ModelError(verdict.removesuffix(_COMPLETE))
 
 
 def require_gguf(path: Path) -> None:
@@ -194,7 +195,7 @@ def _write(file: Path, verdict: str) -> None:
     temporary = file.with_suffix(f".{os.getpid()}.tmp")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(verdict, encoding="utf-8", errors="surrogateescape")
+        temporary.write_text(verdict + _COMPLETE, encoding="utf-8", errors="surrogateescape")
         os.replace(temporary, file)
     except OSError:
         temporary.unlink(missing_ok=True)

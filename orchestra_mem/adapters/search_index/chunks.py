@@ -8,11 +8,10 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from cachetools import LRUCache, cachedmethod
+from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from orchestra_mem.catalog_types import CHUNK_PATTERN
@@ -119,7 +118,7 @@ class Columns:
     def __init__(self) -> None:
         self.size = self.count = self.total_length = self.version = 0
         self._rows = np.zeros(0, RECORD)
-        self._masks: LRUCache[Any, NDArray[np.bool_]] = LRUCache(_KEPT_MASKS)
+        self._masks: LRUCache[SearchFilter, NDArray[np.bool_]] = LRUCache(_KEPT_MASKS)
 
     def __getitem__(self, field: str) -> NDArray[Any]:
         return self._rows[field][: self.size]
@@ -153,9 +152,13 @@ class Columns:
         mask: NDArray[np.bool_] = (self["alive"] == 1) & (self["embedded"] & np.uint8(1 << slot) == 0)
         return mask
 
-    @cachedmethod(attrgetter("_masks"))
     def passing(self, where: SearchFilter) -> NDArray[np.bool_]:
         """Return a mask of the chunks that pass a filter, shape (size,). It is cached: do not modify it."""
+        if (mask := self._masks.get(where)) is None:
+            mask = self._masks[where] = self._passing(where)
+        return mask
+
+    def _passing(self, where: SearchFilter) -> NDArray[np.bool_]:
         mask: NDArray[np.bool_] = self["alive"] == 1
         if where.tiers:
             mask &= _is_one_of(self["tier"], [TIER_NUMBERS[tier] for tier in where.tiers])

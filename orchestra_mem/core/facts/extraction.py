@@ -45,7 +45,6 @@ _POINTING_CHARS = 60  # a longer sentence is clear without the previous one
 _SHORT_CHARS = 1_000  # most characters of facts from one text, or `_SHARE` of the text if that is more
 _SHARE = 0.12
 _MAX_FINDS = 24
-_DECISION_FIELDS = ("decision", "text", "choice")
 _REASONS = ("reason", "rationale", "why", "because")
 _SOFT = re.compile(r"[,;:\u2014\u2013\uff0c\uff1b]\s*|\s-\s+")
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|ma|я|мой|моя)\b|我", re.IGNORECASE)
@@ -269,23 +268,17 @@ def _told_once(finds: Sequence[Find]) -> list[Find]:
 def _of_decision(operation: Operation) -> Iterator[Find]:
     """Yield what a `decision` operation says as its decision, unless it is only an agent loop's next step.
 
-    In a field named for it, a single word is enough: `text: Postgres`. Of the other fields the first prose counts,
-    then the title, and last a reason.
+    A field named for it may have a single word. Otherwise the first prose but a reason counts, or else the title.
     """
     fields = list(fields_of(operation))
     if any(is_loop_outcome(field.text, field.name) for field in fields):
         return
     data = operation.data if isinstance(operation.data, dict) else {}
     prose = [field for field in fields if field.source is not Source.OUTPUT and len(field.text.split()) >= 2]
-    said = [
-        *(str(data.get(name) or "") for name in _DECISION_FIELDS),
-        *(field.text for field in prose if field.name not in _REASONS),
-        str(data.get("title") or ""),
-        *(field.text for field in prose),
-    ]
-    for text in (each for each in said if not says_nothing(each)):
+    said = [data.get(name) for name in ("decision", "text", "choice")]
+    said += [field.text for field in prose if field.name not in _REASONS] + [data.get("title")]
+    if text := next((each for each in said if isinstance(each, str) and not says_nothing(each)), None):
         yield Find(MustKeepKind.DECISION, _clip(split_sentences(text)[0]), 1.0)
-        return
 
 
 def _must_keeps(finds: Sequence[Find], operation: int, timestamp: datetime) -> tuple[MustKeep, ...]:
