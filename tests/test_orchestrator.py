@@ -136,6 +136,14 @@ def test_half_a_command_is_none(orchestrator: Orchestrator) -> None:
     assert statuses == {WorkStatus.PENDING}
 
 
+def test_a_cancelled_item_can_be_resumed(orchestrator: Orchestrator) -> None:
+    """Resuming a cancelled item puts it in progress again."""
+    _done(orchestrator, "create an epic for billing")
+    orchestrator.tracker.set_status(1, WorkStatus.CANCELLED)
+    _done(orchestrator, "continue with #1")
+    assert orchestrator.tracker.item(1).status is WorkStatus.IN_PROGRESS
+
+
 def test_changes_made_elsewhere_are_told(tmp_path: Path, clock: Clock) -> None:
     """Work changes made without an operation are recorded once, by the next orchestrator, and are no facts."""
     with open_memory(tmp_path, clock=clock) as memory:

@@ -18,7 +18,7 @@ from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKin
 _CHILD = {parents[0]: kind for kind, parents in PARENT_KINDS.items() if parents}
 _FAILED = re.compile(r"(?i)\b(?:fail\w*|reject\w*|crash\w*|broke\w*|errors?|went wrong|did(?:n't| not) work)\b")
 _NAMED_AT_MOST = 20
-_INTERRUPTED = (WorkStatus.DEFERRED, WorkStatus.BLOCKED, WorkStatus.FAILED)
+_INTERRUPTED = (WorkStatus.DEFERRED, WorkStatus.BLOCKED, WorkStatus.FAILED, WorkStatus.CANCELLED)
 _UNBLOCKED = tuple(status for status in WorkStatus if status.is_open and status is not WorkStatus.BLOCKED)
 
 
@@ -91,14 +91,14 @@ class Commands:
         return _done(Happening.CHANGED, now, f"Unblocked {_named(now)}{self._waiting(now)}")
 
     def resume_changes_items(self, intent: Intent, resolver: Resolver) -> bool:
-        """Check whether a `resume` changes its items, because all of them are deferred, blocked or failed."""
+        """Check whether a `resume` changes its items, because all of them are deferred, blocked, failed or cancelled."""
         return bool(intent.target) and all(item.status in _INTERRUPTED for item in resolver.many(intent.target))
 
     def _resume(self, intent: Intent, resolver: Resolver) -> Told:
         for item in resolver.many(intent.target):
-            if item.status is WorkStatus.BLOCKED:
-                if waits := self._waiting([item]):
-                    raise InvalidChangeError(f"{item.name} is blocked{waits}")
+            if item.status is WorkStatus.BLOCKED and (waits := self._waiting([item])):
+                raise InvalidChangeError(f"{item.name} is blocked{waits}")
+            if item.status in (WorkStatus.BLOCKED, WorkStatus.CANCELLED):
                 self._tracker.set_status(item.id, WorkStatus.PENDING)
         return self._moved(WorkStatus.IN_PROGRESS, Happening.STARTED, "Going on with", intent, resolver)
 
