@@ -237,16 +237,16 @@ class SummaryRefiner:
 
 def uncovered(summary: Summary, log: EventLog, ledger: Ledger) -> list[Operation]:
     """Return the operations that a summary covers, without those that also have a summary of their own."""
-    operations = log.operations(
-        OperationFilter(session=summary.session, after=summary.first_operation - 1, through=summary.last_operation)
-    )
     # Only the summary of an entire session covers operations that have another summary.
     others = () if summary.level else ledger.summaries(summary.session, standing=True)
-    return [
-        each
-        for each in operations
-        if not any(other.first_operation <= each.id <= other.last_operation for other in others)
-    ]
+    found: list[Operation] = []
+    after = summary.first_operation - 1
+    covered = [(other.first_operation, other.last_operation) for other in others]
+    for first, last in [*covered, (summary.last_operation + 1, 0)]:
+        if first > after + 1:
+            found += log.operations(OperationFilter(session=summary.session, after=after, through=first - 1))
+        after = max(after, last)
+    return found
 
 
 def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, list[str]]:

@@ -48,7 +48,8 @@ def check_documents(project: Path, settings: Settings) -> list[DocumentFault]:
     kept = file is None or file.exists()
     paths = [path for path in place.documents() if kept or path.exists()]
     paths += [*sorted(place.memory.glob("catalog/*.md")), *sorted(place.sessions.glob("session_*.md"))]
-    return [problem for path in paths for problem in check_document(path, project, settings)]
+    rules = Redactor(key=b"", **dict(settings.redaction))
+    return [problem for path in paths for problem in check_document(path, project, settings, rules)]
 
 
 def check_index(project: Path) -> list[DocumentFault]:
@@ -59,8 +60,13 @@ def check_index(project: Path) -> list[DocumentFault]:
     return [DocumentFault(path=str(index.database), line=0, problem=index.fault, meanwhile=ANEW)]
 
 
-def check_document(path: Path, project: Path, settings: Settings) -> list[DocumentFault]:
-    """Find the faults of one document: first faults of the file, then faults in its text, line by line."""
+def check_document(
+    path: Path, project: Path, settings: Settings, redactor: Redactor | None = None
+) -> list[DocumentFault]:
+    """Find the faults of one document: first faults of the file, then faults in its text, line by line.
+
+    `redactor`: That of the settings, if the caller has made one.
+    """
     place = Place.of(project, settings)
     if not os.path.lexists(path):
         again = "the next command that opens the memory writes it anew; `orchestra-mem history` lists its earlier texts"
@@ -68,13 +74,14 @@ def check_document(path: Path, project: Path, settings: Settings) -> list[Docume
     reader = DocumentReader(
         homes=(place.home, place.memory, place.sessions), read_only=why_read_only(place.home) is not None
     )
-    return [*reader.faults(path), *_secrets(path, reader, settings)]
+    redactor = redactor or Redactor(key=b"", **dict(settings.redaction))
+    return [*reader.faults(path), *_secrets(path, reader, redactor)]
 
 
-def _secrets(path: Path, reader: DocumentReader, settings: Settings) -> Iterator[DocumentFault]:
+def _secrets(path: Path, reader: DocumentReader, redactor: Redactor) -> Iterator[DocumentFault]:
     """Find probable secrets, which can only be in people's lines: the program redacts its own lines."""
     with suppress(StorageError):
-        for line, kind in Redactor(key=b"", **dict(settings.redaction)).places(reader.read(path) or ""):
+        for line, kind in redactor.places(reader.read(path) or ""):
             problem = f"holds what looks like a secret ({kind})"
             stays = "a person's words stay as they are; take it out"
             yield DocumentFault(path=str(path), line=line, problem=problem, meanwhile=stays)

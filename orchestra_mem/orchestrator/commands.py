@@ -91,7 +91,7 @@ class Commands:
         return _done(Happening.CHANGED, now, f"Unblocked {_named(now)}{self._waiting(now)}")
 
     def resume_changes_items(self, intent: Intent, resolver: Resolver) -> bool:
-        """Check whether a `resume` changes its items, because all of them are deferred, blocked, failed or cancelled."""
+        """Check whether a `resume` changes its items: all of them are deferred, blocked, failed or cancelled."""
         return bool(intent.target) and all(item.status in _INTERRUPTED for item in resolver.many(intent.target))
 
     def _resume(self, intent: Intent, resolver: Resolver) -> Told:

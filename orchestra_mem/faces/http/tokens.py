@@ -108,9 +108,10 @@ def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = 
 
 
 def _make(path: Path, *, ignored: bool) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if ignored:  # by git, even if the .gitignore of the memory lacks this folder
+        (path.parent / ".gitignore").write_text("*\n", "utf-8")
     with written_aside(path, f"{secrets.token_urlsafe(32)}\n".encode(), 0o600) as aside:
-        if ignored:  # by git, even if the .gitignore of the memory lacks this folder
-            (path.parent / ".gitignore").write_text("*\n", "utf-8")
         with suppress(OSError):  # another process has just made the file, or the file system has no hard links
             os.link(aside, path)
         if not os.path.lexists(path):
