@@ -353,3 +353,34 @@ def test_public_things_say_what_they_are_for() -> None:
 def test_a_name_is_of_one_thing() -> None:
     """No two modules, and no two public classes, share a name without a listed reason."""
     assert {name: where for name, where in shared_names(HOUSE).items() if name not in SHARED_NAMES} == {}
+
+
+def test_each_check_finds_a_planted_fault(tmp_path: Path) -> None:
+    """Upward, sideways and circular imports, impurity, length and shared names are each found, with their line."""
+    files = {
+        "core/a.py": "from orchestra_mem.core.b import x\n\ndef f():\n    from orchestra_mem.tiers.d import y\n",
+        "core/b.py": "from . import a\nimport datetime\nx = datetime.datetime.now()\nimport os.path\nprint(x)\n",
+        "core/c.py": "x = 1\n" * 400,
+        "core/d.py": "def f():\n" + "    x = 1\n" * 59 + "class Hit: ...\nclass _Hit: ...\n",
+        "tiers/d.py": "from .. import Manager\nclass Hit: ...\nclass _Hit: ...\n",
+        "adapters/files.py": "from ..adapters import watcher\n", "adapters/watcher.py": "import os\n", "odd.py": "",
+    }  # fmt: skip
+    for name, source in {"__init__.py": "", "errors.py": "", **files}.items():
+        path = tmp_path / "orchestra_mem" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+        (path.parent / "__init__.py").touch()
+    package = Package(tmp_path / "orchestra_mem")
+    assert [fault.removeprefix("orchestra_mem/") for fault in sorted(forbidden_imports(package))] == [
+        "adapters/files.py:1: adapter adapters.files imports adapter adapters.watcher",
+        "core/a.py:4: core -> tiers: core.a imports tiers.d",
+        "odd.py: no layer has this module",
+        "tiers/d.py:1: tiers.d imports the package root",
+    ]
+    assert import_circle(package) == ["core.a", "core.b", "core.a"]
+    found = ["3: asks the clock: .now()", "4: imports os.path", "5: calls print()"]
+    assert sorted(impurities(package)) == [f"core/b.py:{fault}" for fault in found]
+    assert [fault.partition(" ")[0] for fault in oversized(package)] == ["core/c.py:", "core/d.py:1:"]
+    assert shared_names(package) == {"d": ["core.d", "tiers.d"], "Hit": ["core.d", "tiers.d"]}
+    told = ["Give it.", "Compress it.", "The item.", "Returns it.", "Whether it is.", "`x` is it."]
+    assert [is_imperative(each) for each in told] == [True, True, False, False, False, True]

@@ -149,7 +149,7 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
     with closing(open_database(place.home, settings, read_only=True)) as database:
         redactor = _redactor(database, settings)
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
-        rows += [(f"{PACKED} {number}", redactor.counts(former)) for number, former in former_texts(database)]
+        rows += [(f"{PACKED} {number}", redactor.counts(former or "")) for number, former in former_texts(database)]
     for path in _documents(place, is_shared=bool(settings.storage.url)):
         lines = Counter(redactor.places(_read(path)))
         rows += [(f"{path}:{line}", Counter({kind: count})) for (line, kind), count in lines.items()]

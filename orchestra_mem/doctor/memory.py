@@ -107,7 +107,7 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
     tell("search")
     # The index is also inspected before the memory is opened, because a search would rebuild a damaged index.
     index = inspect_index(project, thorough=True)
-    findings += _memory(project, index, known={"read-only", *(Path(each.path).stem for each in problems)})
+    findings += _memory(project, index, known={f"{each}: {each.meanwhile}" for each in problems})
     findings += _embedder(project, settings)
     tell("model")
     findings += check_model(project, settings)
@@ -204,7 +204,7 @@ def _no_database(path: Path, place: Place) -> Finding:
 
 
 def _memory(project: Path, index: IndexReport, *, known: Collection[str]) -> Iterator[Finding]:
-    """Open the memory and report its problems, except those of the subjects `known` from other findings."""
+    """Open the memory and report its problems, except those whose words are `known` from other findings."""
     try:
         memory = open_memory(project)
     except OrchestraMemError as error:
@@ -218,7 +218,7 @@ def _memory(project: Path, index: IndexReport, *, known: Collection[str]) -> Ite
         yield _index(index, last)
         stats = cast("dict[str, Any]", memory.get_stats())
         for problem in stats["problems"]:
-            if problem["subject"] in known:
+            if problem["subject"] == "read-only" or problem["problem"] in known:
                 continue
             since = f" (since {problem['since']})" if problem["since"] else ""
             yield fault(str(problem["subject"]), f"{problem['problem']}{since}")

@@ -184,7 +184,7 @@ def test_state_fields_are_read() -> None:
     assert _facts("x", {"file": "/ana/Projects/Kitchen/Kitchen plan.md", "conversation": "We decided on Go"}) == []
     assert _facts("rules", {"line 1": "The CI fails if migrations are missing"})[0][0] == "constraint"
     assert _facts("decision", {"text": "SQLite over MySQL for now"}) == [("decision", "SQLite over MySQL for now")]
-    for name in ("text", "choice", "title"):
+    for name in ("text", "title"):
         said: Json = {"id": "D-12", name: "Postgres", "reason": "We know it well."}
         assert _facts("decision", said) == [("decision", "Postgres")]
     assert _facts("decision", {"title": "Database", "chosen": "Postgres it is"}) == [("decision", "Postgres it is")]
@@ -197,6 +197,7 @@ def test_the_outcome_of_a_loop_is_no_decision(outcome: str) -> None:
     assert _facts("task_execution", data) == [("completion", "status: completed (Login)")]
     assert _facts("message", {"speaker": "loop", "text": f"Decision: {outcome}"}) == []
     assert [kind for kind, _ in _facts("decision", {"decision": outcome, "reason": "we have time"})] == []
+    assert _facts("decision", {"text": outcome}) == _facts("decision", {"title": outcome}) == []
 
 
 @pytest.mark.parametrize(("heading", "items", "kind"), cases("what_is_listed_below_a_heading_is_of_its_kind"))

@@ -148,10 +148,13 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
                     yield StoredText(table, key, column, row, value, *_parsed(value))
 
 
-def former_texts(database: SqlDatabase) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each former text of a document."""
+def former_texts(database: SqlDatabase) -> Iterator[tuple[int, str | None]]:
+    """Yield the number and the text of each former text of a document; None for a damaged one."""
     for number, packed in database.rows(f"SELECT id, text FROM {PACKED} ORDER BY id"):
-        yield number, zlib.decompress(packed).decode("utf-8", "surrogateescape")
+        try:
+            yield number, zlib.decompress(packed).decode("utf-8", "surrogateescape")
+        except zlib.error:
+            yield number, None
 
 
 def rewrite(database: SqlDatabase, change: Change) -> int:
@@ -171,7 +174,7 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
                 _derive(database, text)
                 count += 1
         for number, former in former_texts(database):
-            if change(former) != former:
+            if former is None or change(former) != former:
                 connection.execute(f"DELETE FROM {PACKED} WHERE id = ?", (number,))
                 count += 1
     return count

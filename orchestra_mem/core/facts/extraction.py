@@ -268,16 +268,18 @@ def _told_once(finds: Sequence[Find]) -> list[Find]:
 def _of_decision(operation: Operation) -> Iterator[Find]:
     """Yield what a `decision` operation says as its decision, unless it is only an agent loop's next step.
 
-    A field named for it may have a single word. Otherwise the first prose but a reason counts, or else the title.
+    Its `text` may have a single word. Otherwise the first prose but a reason counts, then the title, then a reason.
     """
-    fields = list(fields_of(operation))
+    fields = [field for field in fields_of(operation) if field.source is not Source.OUTPUT]
+    title = operation.data.get("title") if isinstance(operation.data, dict) else None
+    titled = fields_of(replace(operation, data={"text": title}))
+    prose = [field for field in fields if len(field.text.split()) >= 2]
+    said = [field.text for field in fields if field.name == "text"]
+    said += [field.text for field in (*(each for each in prose if each.name not in _REASONS), *titled, *prose)]
     if any(is_loop_outcome(field.text, field.name) for field in fields):
         return
-    data = operation.data if isinstance(operation.data, dict) else {}
-    prose = [field for field in fields if field.source is not Source.OUTPUT and len(field.text.split()) >= 2]
-    said = [data.get(name) for name in ("decision", "text", "choice")]
-    said += [field.text for field in prose if field.name not in _REASONS] + [data.get("title")]
-    if text := next((each for each in said if isinstance(each, str) and not says_nothing(each)), None):
+    text = next((each for each in said if not says_nothing(each) and any(map(str.isalnum, each))), "")
+    if text and not is_loop_outcome(text, "decision"):
         yield Find(MustKeepKind.DECISION, _clip(split_sentences(text)[0]), 1.0)
 
 

@@ -39,13 +39,22 @@ def fault_of(pattern: str) -> str:
 class _Group:
     """An open group of a pattern: whether its length varies, its characters, and the repeats that can precede it.
 
-    `ends`: Repeats that can precede what follows the group, collected from the alternatives read so far.
+    `ends`: Repeats that can precede what follows the group, collected from the alternatives read so far. `takes`:
+    Whether the present alternative takes at least one character; `may_be_empty`: whether an earlier one may take none.
     """
 
     before: tuple[frozenset[str], ...]
     varies: bool = False
     characters: frozenset[str] = frozenset()
     ends: tuple[frozenset[str], ...] = ()
+    takes: bool = False
+    may_be_empty: bool = False
+
+    def end_alternative(self, repeats: tuple[frozenset[str], ...]) -> None:
+        """Note the repeats that can precede what follows, and whether the alternative may be empty."""
+        self.ends = _distinct(self.ends, repeats)
+        self.may_be_empty |= not self.takes
+        self.takes = False
 
 
 def _slow_part(pattern: str, flags: int) -> str:
@@ -57,27 +66,30 @@ def _slow_part(pattern: str, flags: int) -> str:
     for token in _TOKEN.finditer(pattern):
         repeat = token["repeat"] or ""
         varying = bool(repeat) and (repeat[0] != "{" or "," in repeat)
+        optional = repeat.startswith(("*", "?", "{0", "{,"))
         if token["open"]:
-            groups.append(_Group(repeats))
+            groups.append(_Group(repeats, may_be_empty="=" in token["open"] or "!" in token["open"]))
             continue
         if token["bar"]:
-            groups[-1].varies, groups[-1].ends = True, groups[-1].ends + repeats
+            groups[-1].varies = True
+            groups[-1].end_alternative(repeats)
             repeats = groups[-1].before
             continue
-        before, taken, inside = repeats, frozenset[str](), False
         if token["close"]:
             group = groups.pop()
-            taken, inside = group.characters, group.varies
-            before = _distinct(repeats, group.ends)
-            # What precedes the group can meet what follows it: an optional group or a look-around may take nothing.
-            repeats = _distinct(before, group.before)
-            before = tuple(other for other in before if any(other is each for each in group.before))
+            group.end_alternative(repeats)
+            taken, inside, takes = group.characters, group.varies, not group.may_be_empty
+            before = tuple(other for other in group.ends if any(other is each for each in group.before))
+            # What precedes a group that may take nothing can meet what follows it.
+            repeats = group.ends if takes and not optional else _distinct(group.ends, group.before)
+        else:
+            taken, inside, before = _taken(token["item"], flags, sample), False, repeats
+            takes = bool(taken)
         if inside and repeat not in ("", "?"):
             return f"what is repeated at character {token.end()} varies itself"
-        if token["item"]:
-            taken = _taken(token["item"], flags, sample)
         groups[-1].varies |= inside or varying
         groups[-1].characters |= taken
+        groups[-1].takes |= takes and not optional
         if varying:
             if any(taken & other for other in before):
                 return f"the repeat at character {token.end()} takes what one before it can take"

@@ -180,7 +180,10 @@ def test_a_pattern_that_could_take_for_ever_is_refused(pattern: str) -> None:
     assert len(Rules(key=KEY, patterns={"slow": pattern}).faults) == 1
 
 
-@pytest.mark.parametrize("pattern", [r"cust-\d+(?:-\d+)?", r"\bA\d+x|\bB\d+x", r"(?:\d+|[a-z]+)-\d+", "a+b|a+c"])
+@pytest.mark.parametrize("pattern", [
+    r"cust-\d+(?:-\d+)?", r"\bA\d+x|\bB\d+x", r"(?:\d+|[a-z]+)-\d+", "a+b|a+c", r"(\d+)(-)(\d+)", r"\w+(?:\s)\w+",
+    r"\d{3,}(?: |-)\d{2,}", r"[a-z]+(?:\.|@)[a-z]+", r"(KD)(\d+)(-|/)(\d+)",
+])  # fmt: skip
 def test_repeats_that_cannot_share_a_text_are_accepted(pattern: str) -> None:
     """Repeats in different alternatives, or separated by a character that neither takes, are no fault."""
     assert Rules(key=KEY, patterns={"own": pattern}).faults == []
