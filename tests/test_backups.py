@@ -240,9 +240,9 @@ def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> Non
     with open_memory(kept) as memory:
         memory.record_operation("note", {"text": "Later."})
         told = program("-C", kept, "restore-backup", target, exit_code=4)
-        assert told == f"{kept / '.obra'} is there already; with --replace it is moved aside first"
+        assert told == f"{kept / '.obra'} already exists; with --replace it is moved aside first"
         told = apart("-C", kept, "restore-backup", target, "--replace", exit_code=4)
-        assert told == f"another program has the memory of {kept / '.obra'} open: end it, then restore again"
+        assert told == f"another program has the memory in {kept / '.obra'} open: end it, then restore again"
         assert len(memory.operations()) == 2
     assert [path.name for path in kept.iterdir()] == [".obra"]
     done = json.loads(program("-C", kept, "restore-backup", target, "--replace", "--json"))
@@ -320,12 +320,12 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
     empty = tmp_path / "empty"
     empty.mkdir()
     before = in_folder(tmp_path)
-    within, there = kept / ".obra" / "x", "and no backup replaces anything: name a new folder"
+    within, there = kept / ".obra" / "x", "and a backup never replaces anything: name a new folder"
     for words, arguments in {
-        f"{target} is there already, {there}, as {target / 'bakery'}": [target],
-        f"{log} is there already, {there}": [log],
-        f"there is no folder {tmp_path / 'no'} to make the backup in": [tmp_path / "no" / "backup"],
-        f"{within} lies within the memory itself: name a folder elsewhere": [within],
+        f"{target} already exists, {there}, for example {target / 'bakery'}": [target],
+        f"{log} already exists, {there}": [log],
+        f"the folder {tmp_path / 'no'} for the backup does not exist": [tmp_path / "no" / "backup"],
+        f"{within} is inside the memory itself: name a folder elsewhere": [within],
     }.items():
         assert program("-C", kept, "backup", *arguments, exit_code=4) == words
     for command in (["backup", tmp_path / "other"], ["move", "--to", "postgresql:///x"], ["redact", "apply", "--yes"]):
@@ -335,25 +335,27 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
     def restored(folder: Path) -> str:
         return program("-C", empty, "restore-backup", folder, exit_code=4)
 
-    assert restored(tmp_path / "no") == f"{tmp_path / 'no'} is no backup: there is no such folder"
-    assert restored(kept) == f"{kept} is no backup: it has no .obra/backup.json"
+    assert restored(tmp_path / "no") == f"{tmp_path / 'no'} is not a backup: the folder does not exist"
+    assert restored(kept) == f"{kept} is not a backup: it has no .obra/backup.json"
     assert "/backup.json: File name too long" in restored(tmp_path / ("x" * 300))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ORCHESTRA_MEM__STORAGE__URL", "postgresql:///x")
-        leads = "environment variable ORCHESTRA_MEM__STORAGE__URL leads to a server, and a backup is restored"
+        leads = (
+            "storage.url (environment variable ORCHESTRA_MEM__STORAGE__URL) names a server, but a backup is restored"
+        )
         assert restored(target).startswith(leads)
     assert in_folder(tmp_path) == before
     told = program("-C", target, "restore-backup", target, "--replace", exit_code=4)
-    assert told == f"{target / '.obra'} is a backup itself; name the project to restore into, by -C"
+    assert told == f"{target / '.obra'} is itself a backup; name the project to restore into with -C"
 
     said = json.loads(mark.read_text())
     mark.write_text(json.dumps({**said, "schema": 99, "program": "9.0"}))
-    assert restored(target) == f"{target} was made by a newer orchestra-mem, 9.0: install that one"
+    assert restored(target) == f"{target} was made by a newer orchestra-mem, 9.0: install that version"
     mark.write_text(json.dumps({**said, "files": {"../../bakery/.obra/obra.db": ""}}))
-    assert restored(target) == f"{mark} is damaged: it names files outside of the backup"
+    assert restored(target) == f"{mark} is damaged: it names files outside the backup"
     for broken in ("{", "[]", '{"schema": 1}'):
         mark.write_text(broken)
-        assert restored(target) == f"{mark} is damaged: it is not as `backup` writes it"
+        assert restored(target) == f"{mark} is damaged: it does not have the form that `orchestra-mem backup` writes"
     mark.write_text(json.dumps(said))
     log.write_text("Less.")
     (target / ".obra" / "memory" / "work_plan.md").unlink()
@@ -448,8 +450,9 @@ def test_a_restore_that_no_command_would_find_is_refused(
     variable = f"ORCHESTRA_MEM__ORCHESTRATOR__{name}"
     monkeypatch.setenv(variable, "docs")
     assert program("-C", again, "restore-backup", target, exit_code=4) == (
-        f"environment variable {variable} puts documents into {again / 'docs'}, and a backup is restored into "
-        f"{again / '.obra' / folder}: unset it, restore, then move them to where it leads"
+        f"orchestrator.{name.lower()} (environment variable {variable}) puts documents into {again / 'docs'}, but a "
+        f"backup is restored into {again / '.obra' / folder}: "
+        "unset it, restore, then move the documents and set it again"
     )
     assert [*again.iterdir()] == []
     monkeypatch.setenv(variable, f".obra/{folder}")

@@ -149,7 +149,7 @@ DAMAGES = {
     "a NUL": Damage(do=_text(lambda text: text.replace(MINE, f"{MINE}\0")), problem=":{line}: a NUL byte"),
     "nothing but NULs": Damage(do=_bytes(lambda text: bytes(len(text))), problem=":1: the first of ", served=False),
     "empty": Damage(do=_text(lambda text: ""), problem=" is empty", left=False, served=False),
-    "deleted": Damage(do=lambda path, text: path.unlink(), problem=" is not there", left=False, served=False),
+    "deleted": Damage(do=lambda path, text: path.unlink(), problem=" is missing", left=False, served=False),
     "a folder": Damage(do=_become_folder, problem=" is a folder", served=False),
     "a pipe": Damage(do=_become_pipe, problem=" is no file", served=False),
     "a link that leads out": Damage(

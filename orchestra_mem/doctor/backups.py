@@ -30,6 +30,7 @@ from orchestra_mem.build import HOME
 from orchestra_mem.build.place import Place
 from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store, working_copy
 from orchestra_mem.errors import SchemaTooNewError, StorageError, StorageReadOnlyError, storage_error, telling
+from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
@@ -67,12 +68,12 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
     """
     place = Place.of(project, settings)
     if os.path.lexists(target):
-        example = f", as {target / place.project.name}" if target.is_dir() else ""
-        raise StorageError(f"{target} is there already, and no backup replaces anything: name a new folder{example}")
+        example = f", for example {target / place.project.name}" if target.is_dir() else ""
+        raise StorageError(f"{target} already exists, and a backup never replaces anything: name a new folder{example}")
     if not target.parent.is_dir():
-        raise StorageError(f"there is no folder {target.parent} to make the backup in")
+        raise StorageError(f"the folder {target.parent} for the backup does not exist")
     if any(_is_within(target, each) for each in (place.home, *place.folders)):
-        raise StorageError(f"{target} lies within the memory itself: name a folder elsewhere")
+        raise StorageError(f"{target} is inside the memory itself: name a folder elsewhere")
     why = why_read_only(place.home)
     if why and (place.home / BACKUP_MARK).exists():
         raise StorageReadOnlyError(why)
@@ -119,28 +120,28 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
     settings = load_settings(folder, os.environ)
     if settings.storage.url:
         raise StorageError(
-            f"{settings.origin_of('storage.url')} leads to a server, and a backup is restored into a file: unset it, "
-            "restore, then `orchestra-mem move` that into an empty schema"
+            f"storage.url ({settings.origin_of('storage.url')}) names a server, but a backup is restored into a file: "
+            "unset it, restore, then copy the memory into an empty schema with `orchestra-mem move`"
         )
     place, own = (Place.of(project, each) for each in (settings, load_settings(folder, {})))
     for key, there, here in (("memory_dir", place.memory, own.memory), ("session_dir", place.sessions, own.sessions)):
         if os.path.realpath(there) != os.path.realpath(here):
             raise StorageError(
-                f"{settings.origin_of(f'orchestrator.{key}')} puts documents into {there}, and a backup is restored "
-                f"into {here}: unset it, restore, then move them to where it leads"
+                f"orchestrator.{key} ({settings.origin_of(f'orchestrator.{key}')}) puts documents into {there}, but a "
+                f"backup is restored into {here}: unset it, restore, then move the documents and set it again"
             )
     if os.path.lexists(home):
         if (home / BACKUP_MARK).exists():
-            raise StorageError(f"{home} is a backup itself; name the project to restore into, by -C")
+            raise StorageError(f"{home} is itself a backup; name the project to restore into with -C")
         if not replace:
-            raise StorageError(f"{home} is there already; with --replace it is moved aside first")
+            raise StorageError(f"{home} already exists; with --replace it is moved aside first")
         aside = home.with_name(f"{HOME}.before-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}")
     with _unfinished(home, aside) as made:
         for name in backup.files:
             _copy(folder / HOME / name, made / name)
         _compare(backup.files, made)
         if _is_in_use(home / _DATABASE):
-            raise StorageError(f"another program has the memory of {home} open: end it, then restore again")
+            raise StorageError(f"another program has the memory in {home} open: end it, then restore again")
     return backup, aside
 
 
@@ -156,16 +157,20 @@ def check_backup(folder: Path) -> Backup:
     try:
         with telling("reading", mark):
             if not mark.is_file():
-                why = f"it has no {HOME}/{BACKUP_MARK}" if folder.is_dir() else "there is no such folder"
-                raise StorageError(f"{folder} is no backup: {why}")
+                why = f"it has no {HOME}/{BACKUP_MARK}" if folder.is_dir() else "the folder does not exist"
+                raise StorageError(f"{folder} is not a backup: {why}")
             found = json.loads(mark.read_bytes())
         if found["schema"] > len(MIGRATIONS):
-            raise SchemaTooNewError(f"{folder} was made by a newer orchestra-mem, {found['program']}: install that one")
+            raise SchemaTooNewError(
+                f"{folder} was made by a newer orchestra-mem, {found['program']}: install that version"
+            )
         backup = Backup(**found)
         if not all(_is_within(home / name, home) for name in backup.files):
-            raise StorageError(f"{mark} is damaged: it names files outside of the backup")
+            raise StorageError(f"{mark} is damaged: it names files outside the backup")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"{mark} is damaged: it is not as `backup` writes it") from error
+        raise StorageError(
+            f"{mark} is damaged: it does not have the form that `orchestra-mem backup` writes"
+        ) from error
     _compare(backup.files, home)
     return backup
 
@@ -288,14 +293,15 @@ TO_FILE = "file"
 
 
 def move_database(
-    project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None]
-) -> Copied:
+    project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None],
+    write_point: WritePoint | None = None,
+) -> Copied:  # fmt: skip
     """Copy the database of `settings` to the database of `target`, and verify the copy; documents are not moved.
 
     Nothing can be written meanwhile. Afterwards the memory must be opened with `target`: the old database keeps its
     rows, but opening it fails with a message that names the new place. After an interruption the target is unchanged or
     complete, and the move can be repeated. Rows left in the target by an earlier move from there are replaced.
-    `on_table` is called with each table and its number of rows.
+    `on_table` is called with each table and its number of rows, `write_point` at each commit to the target.
 
     Raises:
         StorageError: A database cannot be used, the memory was already moved away, or the target has another memory.
@@ -303,7 +309,7 @@ def move_database(
     place = Place.of(project, settings)
     with (
         closing(open_database(place.home, settings, moving=True)) as source,
-        closing(open_database(place.home, target, moving=True)) as opened,
+        closing(open_database(place.home, target, moving=True, write_point=write_point)) as opened,
         open_store(place, settings, source).lock(),
     ):
         with source.transaction("copy"):
@@ -338,17 +344,19 @@ def reactivate(project: Path, settings: Settings) -> bool:
 def _words(home: Path, old: Settings, new: Settings) -> str:
     """Return the message for programs that open the old database: the memory's new place, and how to proceed."""
     here, there = (_place(home, each) for each in (old, new))
-    todo = "set storage.url and storage.schema_name to that" if new.storage.url else "only that folder can use it"
+    todo = (
+        "set storage.url and storage.schema_name to the new place" if new.storage.url else "only that folder can use it"
+    )
     back = "URL`, with the URL in storage.url" if old.storage.url else f"{TO_FILE}`"
     return (
-        f"this memory was moved from {here} to {there} on {datetime.now(UTC):%Y-%m-%d}: {todo}. To go on here as well, "
-        f"with what was recorded until then: `orchestra-mem move --to {back}"
+        f"this memory was moved from {here} to {there} on {datetime.now(UTC):%Y-%m-%d}: {todo}. To use the old place "
+        f"again as well, with what was recorded before the move: `orchestra-mem move --to {back}"
     )
 
 
 def _place(home: Path, settings: Settings) -> str:
     if (path := database_file(home, settings)) is not None:
-        return f"{path} of {socket.gethostname()}"
+        return f"{path} on {socket.gethostname()}"
     from orchestra_mem.adapters.database.postgres_dialect import told_name
 
     return f"schema {settings.storage.schema_name} of {told_name(settings.storage.url)}"

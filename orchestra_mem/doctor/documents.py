@@ -31,7 +31,7 @@ from orchestra_mem.errors import StorageError
 from orchestra_mem.settings import Settings
 from orchestra_mem.types import DocumentFault
 
-ANEW = "the next search makes it anew: it is derived, nothing is lost"
+ANEW = "the next search rebuilds it; nothing is lost, because the index is derived data"
 
 
 def check_documents(project: Path, settings: Settings) -> list[DocumentFault]:
@@ -43,7 +43,7 @@ def check_documents(project: Path, settings: Settings) -> list[DocumentFault]:
     folders = [path for path in (place.memory, place.sessions) if path.exists() and not path.is_dir()]
     if folders:
         refused = "no memory can be opened here"
-        return [DocumentFault(path=str(path), line=0, problem="is no folder", meanwhile=refused) for path in folders]
+        return [DocumentFault(path=str(path), line=0, problem="is not a folder", meanwhile=refused) for path in folders]
     file = database_file(place.home, settings)
     kept = file is None or file.exists()
     paths = [path for path in place.documents() if kept or path.exists()]
@@ -69,8 +69,10 @@ def check_document(
     """
     place = Place.of(project, settings)
     if not os.path.lexists(path):
-        again = "the next command that opens the memory writes it anew; `orchestra-mem history` lists its earlier texts"
-        return [DocumentFault(path=str(path), line=0, problem="is not there", meanwhile=again)]
+        again = (
+            "the next command that opens the memory writes it again; `orchestra-mem history` lists its earlier versions"
+        )
+        return [DocumentFault(path=str(path), line=0, problem="is missing", meanwhile=again)]
     reader = DocumentReader(
         homes=(place.home, place.memory, place.sessions), read_only=why_read_only(place.home) is not None
     )
@@ -82,8 +84,8 @@ def _secrets(path: Path, reader: DocumentReader, redactor: Redactor) -> Iterator
     """Find probable secrets, which can only be in people's lines: the program redacts its own lines."""
     with suppress(StorageError):
         for line, kind in redactor.places(reader.read(path) or ""):
-            problem = f"holds what looks like a secret ({kind})"
-            stays = "a person's words stay as they are; take it out"
+            problem = f"contains what looks like a secret ({kind})"
+            stays = "a person's lines are not redacted; remove the secret"
             yield DocumentFault(path=str(path), line=line, problem=problem, meanwhile=stays)
 
 
@@ -117,7 +119,7 @@ def inspect_index(project: Path, *, thorough: bool = False) -> IndexReport:
 def index_words(report: IndexReport, last_operation: int) -> str:
     """Describe the state of an index in one line; `last_operation` is the id of the memory's newest operation."""
     if not report.present:
-        return "not made yet; the first search makes it"
+        return "not built yet; the first search builds it"
     if report.fault is not None:
         return f"{report.database} {report.fault}"
     models = ", ".join(f"{model.name} ({model.dimensions} dimensions)" for model in report.models)
@@ -175,7 +177,7 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
         files = [path for path in documents if redactor.places(_read(path))]
         with database.transaction("redact"):
             texts = rewrite(database, redactor.value)
-            detail = f"{texts} texts of the database and {len(files)} files rewritten"
+            detail = f"{texts} texts in the database and {len(files)} files rewritten"
             entry = AuditEntry(
                 time=datetime.now(UTC), agent="", call="redact", outcome=AccessOutcome.CHANGED, detail=detail
             )

@@ -44,9 +44,9 @@ _NO_ROOM_BYTES = 20_000_000
 _LITTLE_ROOM_BYTES = 500_000_000
 _LOCK_WAIT_S = 2.0
 _PROBE_BYTES = 65_536
-_MAY_WRITE = "give this user the right to write there"
-_HANGS = "a write takes milliseconds: look for a process that hangs"
-_DO_IT = "do what it says, then look again"
+_MAY_WRITE = "give this user permission to write there"
+_HANGS = "a write takes milliseconds: find the hanging process"
+_DO_IT = "do what it says, then run `orchestra-mem doctor` again"
 # Long enough to measure the speed; a model that reads three tokens a second takes half a minute.
 _PROMPT = "Say in one sentence what this is about. " + "The task was done on the third try; two tests had failed. " * 4
 _ANSWER_TOKENS = 16
@@ -93,17 +93,17 @@ def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> 
     tell("lock")
     findings.append(_lock(project / HOME / "obra.lock", is_read_only=is_read_only))
     if settings is None:  # the settings may name a database server
-        return [*findings, note("database", "not checked: the configuration must be in order first")]
+        return [*findings, note("database", "not checked: first fix the configuration")]
     tell("database")
     findings.append(database := _database(project, settings, is_read_only=is_read_only))
     if database.health is Health.FAULT:
-        return [*findings, note("documents", "not checked: the database must be in order first")]
+        return [*findings, note("documents", "not checked: first fix the database")]
     tell("documents")
     # Before the memory is opened, because opening it creates missing documents again.
     problems = check_documents(project, settings)
-    findings += [fault("documents", str(each), f"mend it; until then: {each.meanwhile}") for each in problems]
+    findings += [fault("documents", str(each), f"fix it; meanwhile: {each.meanwhile}") for each in problems]
     if not problems:
-        findings.append(sound("documents", "all in order"))
+        findings.append(sound("documents", "no faults"))
     tell("search")
     # The index is also inspected before the memory is opened, because a search would rebuild a damaged index.
     index = inspect_index(project, thorough=True)
@@ -118,10 +118,10 @@ def _configuration(project: Path) -> tuple[Settings | None, list[Finding]]:
     try:
         settings = load_settings(project, os.environ)
     except ConfigError as error:
-        advice = "mend it there; `orchestra-mem config show --defaults` has every key with its range"
+        advice = "fix it there; `orchestra-mem config show --defaults` lists every key with its range"
         return None, [fault("configuration", str(each), advice) for each in error.faults]
     given = sum(settings.origin_of(key) != "default" for key in settings.flat())
-    return settings, [sound("configuration", f"in order; set otherwise than by default: {given}")]
+    return settings, [sound("configuration", f"valid; settings that are not defaults: {given}")]
 
 
 def _disk(home: Path) -> Iterator[Finding]:
@@ -129,12 +129,12 @@ def _disk(home: Path) -> Iterator[Finding]:
     if (home / BACKUP_MARK).exists():
         try:
             made = check_backup(home.parent)
-            yield sound("backup", f"of {made.project}, {made.made}; each file is as it was written")
+            yield sound("backup", f"of {made.project}, {made.made}; all files are unchanged")
         except OrchestraMemError as error:
-            yield fault("backup", str(error), "restore another one")
+            yield fault("backup", str(error), "use another backup")
     elif why is not None:
         words, _, advice = why.partition("; ")
-        yield fault("folder", f"{words}: the memory can be read, and nothing can be recorded", advice)
+        yield fault("folder", f"{words}: the memory can be read, but nothing can be recorded", advice)
     else:
         try:
             with tempfile.NamedTemporaryFile(dir=home, prefix=".doctor.", suffix=".tmp") as probe:
@@ -143,28 +143,28 @@ def _disk(home: Path) -> Iterator[Finding]:
                 yield sound("folder", f"{home} can be written to")
         except OSError as error:
             words = f"{home} cannot be written to: {error.strerror or error}"
-            yield fault("folder", words, f"{_MAY_WRITE}, or make room on the disk")
+            yield fault("folder", words, f"{_MAY_WRITE}, or free some disk space")
     free = shutil.disk_usage(home).free
     words = f"{free / 1e9:,.1f} GB free"
     if free < _NO_ROOM_BYTES:
-        yield fault("disk", words, "make room: nothing can be recorded without")
+        yield fault("disk", words, "free some disk space: without it nothing can be recorded")
     else:
-        yield note("disk", words, "make room soon") if free < _LITTLE_ROOM_BYTES else sound("disk", words)
+        yield note("disk", words, "free some disk space soon") if free < _LITTLE_ROOM_BYTES else sound("disk", words)
 
 
 def _lock(lock_file: Path, *, is_read_only: bool) -> Finding:
     if is_read_only:
-        return note("lock", "not looked at: a memory that is only read takes none")
+        return note("lock", "not checked: a read-only memory takes no lock")
     try:
         if lock_file.exists():
             with FileLock(str(lock_file), timeout=_LOCK_WAIT_S):
                 pass
-        return sound("lock", "nobody holds it")
+        return sound("lock", "not locked")
     except Timeout:
         advice = f"{_HANGS} (`fuser {lock_file}` names it) and end it"
-        return fault("lock", f"another process has held {lock_file} for {_LOCK_WAIT_S:g} s", advice)
+        return fault("lock", f"another process has locked {lock_file} for at least {_LOCK_WAIT_S:g} s", advice)
     except OSError as error:
-        advice = f"{_MAY_WRITE}; file systems without locks cannot hold a memory"
+        advice = f"{_MAY_WRITE}; a memory needs a file system that supports locks"
         return fault("lock", f"{lock_file} cannot be locked: {error.strerror or error}", advice)
 
 
@@ -182,24 +182,26 @@ def _database(project: Path, settings: Settings, *, is_read_only: bool) -> Findi
     except OrchestraMemError as error:
         return fault("database", str(error), _DO_IT)
     if damage is not None:
-        advice = "move it away and put back a copy; the documents beside it are whole"
+        advice = (
+            "move it away and restore a copy; the documents are separate files" if path else "restore a backup of it"
+        )
         return fault("database", f"{path or 'the server'} is damaged: {damage}", advice)
     if not writable:
-        words = f"another process has kept {path or 'the server'} from being written to for {_LOCK_WAIT_S:g} s"
+        words = f"another process has blocked writes to {path or 'the server'} for at least {_LOCK_WAIT_S:g} s"
         return fault("database", words, f"{_HANGS} (`fuser {path}` names it) and end it" if path else _HANGS)
     where = f"{path.stat().st_size / 1e6:,.1f} MB" if path else "on a PostgreSQL server"
-    return sound("database", f"sound; schema {schema}, {where}")
+    return sound("database", f"no damage; schema {schema}, {where}")
 
 
 def _no_database(path: Path, place: Place) -> Finding:
     older = place.older_documents()
     if not older:
-        return note("database", f"{path} is not there: nothing has been recorded here yet")
+        return note("database", f"{path} does not exist: nothing has been recorded here yet")
     return fault(
         "database",
-        f"{path} is not there, and documents of a memory are: {', '.join(older)}",
-        "put a copy of it back before recording goes on. Without it a new one begins: the documents are served "
-        "as they are, and the operations, summaries and facts behind them are gone",
+        f"{path} is missing, but there are documents of a memory: {', '.join(older)}",
+        "restore a copy of it before you record anything. Without it a new database is created: the documents are "
+        "used as they are, but the operations, summaries and facts behind them are lost",
     )
 
 
@@ -233,8 +235,8 @@ def _versions(memory: OrchestratorContextManager) -> Iterator[Finding]:
         return
     for version in versions:
         if not os.access(version.path, os.R_OK):
-            yield fault("versions", f"{version.path} cannot be read", "give this user the right to read it")
-    yield sound("versions", f"{len(versions):,} earlier texts")
+            yield fault("versions", f"{version.path} cannot be read", "give this user permission to read it")
+    yield sound("versions", f"{len(versions):,} earlier versions")
 
 
 def _sessions(memory: OrchestratorContextManager, last: int) -> Iterator[Finding]:
@@ -242,8 +244,8 @@ def _sessions(memory: OrchestratorContextManager, last: int) -> Iterator[Finding
     folder = memory.session_memory.place.folder
     for session in sessions:
         if session.status is SessionStatus.ARCHIVED and session.archive and not (folder / session.archive).exists():
-            advice = f"its operations are not: `orchestra-mem ops --session {session.id[:8]}`"
-            yield note("sessions", f"{session.archive} is gone", advice)
+            advice = f"its operations still exist: `orchestra-mem ops --session {session.id[:8]}`"
+            yield note("sessions", f"{session.archive} is missing", advice)
     yield sound("sessions", f"{len(sessions):,} so far; the newest operation is op{last}" if last else "none yet")
 
 
@@ -260,7 +262,7 @@ def _embedder(project: Path, settings: Settings) -> Iterator[Finding]:
         finally:
             getattr(embedder, "close", lambda: None)()
     except EmbedderError as error:
-        yield fault("embedder", str(error), "until then search uses words, and the word vectors of this package")
+        yield fault("embedder", str(error), "meanwhile search uses words, and the word vectors of this package")
 
 
 def _counter(window: dict[str, Any]) -> Finding:
@@ -268,9 +270,9 @@ def _counter(window: dict[str, Any]) -> Finding:
         return sound("token counter", f"{window['counter']}, the model's own")
     return note(
         "token counter",
-        f"{window['counter']}, not the model's own: counts differ from it somewhat",
-        "keep the window a little under the model's (orchestrator.context_window.max_tokens), or have them "
-        "counted by its own vocabulary: llm.model_path names its GGUF",
+        f"{window['counter']}, not the model's own: counts differ a little from the model's",
+        "set orchestrator.context_window.max_tokens a little below the model's window, or set llm.model_path to "
+        "the model's GGUF file, to count with its own vocabulary",
     )
 
 
@@ -282,7 +284,7 @@ def check_model(project: Path, settings: Settings) -> Iterator[Finding]:
         yield fault("model", str(error), _MEANWHILE)
         return
     if models.model is None:
-        yield sound("model", "none is set: summaries are made by extraction")
+        yield sound("model", "no model is set: summaries are made by extraction")
         return
     try:
         yield from _asked(models.model)
@@ -328,5 +330,5 @@ def _index(report: IndexReport, last_operation: int) -> Finding:
     if report.fault is not None:
         return fault("search", words, ANEW)
     if report.present and report.operations < last_operation:
-        return note("search", words, "searches take it in, and `orchestra-mem index` does so now")
+        return note("search", words, "the next search indexes the rest; `orchestra-mem index` does it now")
     return sound("search", words)

@@ -24,7 +24,7 @@ def _print_version(wanted: bool) -> None:
         try:
             found = version("orchestra-mem")
         except PackageNotFoundError:
-            found = "(not installed, run from its sources)"
+            found = "(not installed; running from source)"
         typer.echo(f"orchestra-mem {found}")
         raise typer.Exit
 

@@ -104,11 +104,11 @@ def argument(metavar: str, words: str, **more: Any) -> Any:
 
 ProjectOption = Annotated[
     Path | None,
-    typer.Option("--project", "-C", metavar="DIR", help="The project's folder; else the nearest upwards with .obra."),
+    typer.Option("--project", "-C", metavar="DIR", help="The project's folder. Default: nearest upwards with .obra."),
 ]
 JsonOption = Annotated[bool, option("--json", "Print one JSON document instead.")]
-JsonLinesOption = Annotated[bool, option("--json", "Print one JSON object a line instead.")]
-DebugOption = Annotated[bool, option("--debug", "Log to stderr, and show where an error came from.")]
+JsonLinesOption = Annotated[bool, option("--json", "Print one JSON object per line instead.")]
+DebugOption = Annotated[bool, option("--debug", "Log to stderr, and show the traceback of an error.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,9 @@ class Invocation:
             try:
                 here = Path.cwd()
             except FileNotFoundError:
-                raise StorageError("this folder has been deleted; go to another one, or name a project by -C") from None
+                raise StorageError(
+                    "the current folder was deleted; change to another, or name a project with -C"
+                ) from None
             return build.find_project(here) or here
         if not self.given.is_dir():
             raise typer.BadParameter(f"{self.given} is not a folder", param_hint="--project")
@@ -238,7 +240,7 @@ class Invocation:
             self.require_memory()
         memory = build.open_memory(self.project)
         if new:
-            self.tell(f"made a new memory in {home}")
+            self.tell(f"created a new memory in {home}")
         return memory
 
     def require_memory(self) -> None:
@@ -251,8 +253,8 @@ class Invocation:
         if home.is_dir():
             return
         if os.path.lexists(home):
-            raise StorageError(f"{home} must be a folder, and is not: move it away, or name a project by -C")
-        raise StorageError(f"no memory in {self.project}; run `orchestra-mem init` there, or name a folder by -C")
+            raise StorageError(f"{home} is not a folder: move it away, or name another project with -C")
+        raise StorageError(f"no memory in {self.project}; run `orchestra-mem init` there, or name a project with -C")
 
     @cached_property
     def out(self) -> Console:
@@ -341,13 +343,13 @@ def _errors_as_messages(run: Invocation) -> Iterator[None]:
             run.print_json({"error": {"kind": "UsageError", "message": error.message, "exit_code": USAGE}})
         raise
     except KeyboardInterrupt:
-        run.tell("\norchestra-mem: interrupted; what had been recorded stays, and nothing was left half-done")
+        run.tell("\norchestra-mem: interrupted; everything recorded before is kept, and no change was left incomplete")
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
         give_up_output()  # the reader has closed the pipe, as in `… | head`
         raise typer.Exit(0) from None
     except _AnswerLostError as error:
-        give_up_output(f"orchestra-mem: the command is done, but its answer could not be written: {error}")
+        give_up_output(f"orchestra-mem: the command was completed, but its output could not be written: {error}")
         raise typer.Exit(STORAGE) from error
     except (OrchestraMemError, OSError) as error:
         if run.debug and isinstance(error, OSError):

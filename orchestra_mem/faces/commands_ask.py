@@ -25,22 +25,25 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.search import Answer
 
 
-AllProjectsOption = Annotated[bool, option("--all-projects", "In all listed projects, which are named with each hit.")]
+AllProjectsOption = Annotated[bool, option("--all-projects", "Use all listed projects; each result names its project.")]
 
 
 @command("Ask")
 def context(
     run: Invocation,
     memory: OrchestratorContextManager,
-    for_operation: Annotated[str, option("--for TYPE", "The operation it is for.")] = "prompt",
+    for_operation: Annotated[
+        str, option("--for TYPE", "The type of the operation that the context is for.")
+    ] = "prompt",
     max_tokens: Annotated[
-        int | None, option("--max-tokens N", "The budget. Default: the window up to its refresh.", min=0)
+        int | None,
+        option("--max-tokens N", "The budget in tokens. Default: the window up to its refresh threshold.", min=0),
     ] = None,
-    query: Annotated[str | None, option("--query TEXT", "Recall memories for this; they come at the end.")] = None,
+    query: Annotated[str | None, option("--query TEXT", "Add memories recalled for this query, at the end.")] = None,
     explain: Annotated[
-        bool, option("--explain", "Why each item entered, was shortened, or stayed out, instead.")
+        bool, option("--explain", "Print instead why each item was included, shortened or left out.")
     ] = False,
-    messages: Annotated[bool, option("--messages", "As chat messages, in JSON.")] = False,
+    messages: Annotated[bool, option("--messages", "Print as chat messages, in JSON.")] = False,
 ) -> CommandResult:
     """Print the exact context that the model would get before an operation.
 
@@ -124,7 +127,7 @@ def _session_id(memory: OrchestratorContextManager, beginning: str | None) -> st
         return None
     found = [session.id for session in memory.sessions() if session.id.startswith(beginning)]
     if len(found) != 1:
-        many = "several sessions begin" if found else "no session begins"
+        many = "several session ids begin" if found else "no session id begins"
         raise NotFoundError(f"{many} with {beginning!r}; `orchestra-mem sessions` lists them")
     return found[0]
 
@@ -143,7 +146,7 @@ def sessions(memory: OrchestratorContextManager) -> CommandResult:
 def expand(
     memory: OrchestratorContextManager,
     reference: Annotated[
-        str, argument("REFERENCE", "What search names: op104, S12, K7, M3, decision_log.md:41, story 5.")
+        str, argument("REFERENCE", "A reference that search shows: op104, S12, K7, M3, decision_log.md:41, story 5.")
     ],
 ) -> CommandResult:
     """Show the text around a search hit, then the original operations, word for word.
@@ -160,7 +163,7 @@ def expand(
 def facts(
     memory: OrchestratorContextManager,
     kind: Annotated[MustKeepKind | None, option("--kind KIND", f"One of: {', '.join(MustKeepKind)}.")] = None,
-    everything: Annotated[bool, option("--all", "Also those that were superseded, removed or are done.")] = False,
+    everything: Annotated[bool, option("--all", "Include facts that are superseded, removed or done.")] = False,
     limit: LimitOption = 50,
 ) -> CommandResult:
     """List the facts that summaries must keep: decisions, rules, roles, failures, open items.
@@ -185,7 +188,9 @@ def losses(memory: OrchestratorContextManager, session: SessionOption = None, li
 def search(
     run: Invocation,
     query: Annotated[str, argument("QUERY", "Words, a question, or names such as #12 or src/app.py.")],
-    tiers: Annotated[list[Tier] | None, option("--tier TIER", f"Only of: {', '.join(Tier)}. May be repeated.")] = None,
+    tiers: Annotated[
+        list[Tier] | None, option("--tier TIER", f"Only this tier, one of: {', '.join(Tier)}. May be repeated.")
+    ] = None,
     kinds: Annotated[
         list[str] | None, option("--kind KIND", "Only this type of operation, document or fact. May be repeated.")
     ] = None,
@@ -195,13 +200,15 @@ def search(
     since: SinceOption = None,
     until: UntilOption = None,
     mode: Annotated[
-        SearchMode, option("--mode MODE", f"By words, meaning or both: {', '.join(SearchMode)}.")
+        SearchMode, option("--mode MODE", f"Search by words, meaning or both, one of: {', '.join(SearchMode)}.")
     ] = SearchMode.HYBRID,
     limit: Annotated[int, option("--limit N", "At most N hits.", min=1)] = 10,
-    explain: Annotated[bool, option("--explain", "Why each hit is ranked as it is: ranks, scores, shares.")] = False,
+    explain: Annotated[
+        bool, option("--explain", "Show why each hit is ranked as it is: ranks, scores, shares.")
+    ] = False,
     all_projects: AllProjectsOption = False,
 ) -> CommandResult:
-    """Search all tiers by words and by meaning, best hits first, guesses last. Exits with 1 if nothing is found.
+    """Search all tiers by words and by meaning, best hits first, uncertain hits last. Exits with 1 if nothing is found.
 
     Example: orchestra-mem search "how do we deploy" --since 30d
     """
@@ -212,7 +219,9 @@ def search(
         from orchestra_mem.home import Projects
 
         if session is not None or item is not None:
-            raise BadParameter("sessions and work items are of one project: leave out --session and --item")
+            raise BadParameter(
+                "a session or work item belongs to one project: leave out --session and --item, or --all-projects"
+            )
         everywhere = Projects().search(query, where=where, mode=mode, limit=limit)
         return _hits(everywhere, [hit.line for hit in everywhere.hits], explain=explain)
     with run.open() as memory:
@@ -232,7 +241,7 @@ def _hits(found: Answer, lines: list[int], *, explain: bool) -> CommandResult:
 @command("Ask")
 def index(
     run: Invocation,
-    anew: Annotated[bool, option("--anew", "Delete the index first, as after a change of model.")] = False,
+    anew: Annotated[bool, option("--anew", "Delete the index first, for example after a change of model.")] = False,
 ) -> CommandResult:
     """Bring the search index up to date now. Searches also do this, in small steps.
 
@@ -247,15 +256,15 @@ def index(
     is_behind = newest and report.operations < newest[-1].id
     if not report.present or (report.fault is None and is_behind):
         raise StorageError(  # if the index cannot be written, each search builds a temporary one
-            f"the index cannot be kept: {report.database.parent} cannot be written to, so each search makes one of "
-            "its own; give this user permission to write there"
+            f"the index was not saved in {report.database.parent}, so each search builds a temporary one: "
+            "check that this user may write there"
         )
     return CommandResult({"complete": True}, "", notes=[] if run.as_json else ["the index is up to date"])
 
 
 def _not_blank(task: str) -> str:
     if not task.strip():
-        raise BadParameter("it is empty: say what is to be done", param_hint="TASK")
+        raise BadParameter("must not be empty: say what is to be done", param_hint="TASK")
     return task
 
 
@@ -263,7 +272,7 @@ TaskArgument = Annotated[str, argument("TASK", "What is to be done.", callback=_
 AgentsOption = Annotated[
     list[str] | None,
     option(
-        "--agent NAME", "Who does it: theirs ranks higher, what not all may see is left out.",
+        "--agent NAME", "Who does it: its entries rank higher; only what all agents may see is used. May be repeated.",
         callback=lambda given: [agent_name(name) for name in given or ()],
     ),
 ]  # fmt: skip
@@ -274,16 +283,19 @@ def retrieve(
     run: Invocation,
     memory: OrchestratorContextManager,
     task: TaskArgument,
-    max_tokens: Annotated[int, option("--max-tokens N", "The budget.", min=0)] = 2_000,
+    max_tokens: Annotated[int, option("--max-tokens N", "The budget in tokens.", min=0)] = 2_000,
     agents: AgentsOption = None,
     pattern: Annotated[
-        str | None, option("--pattern NAME", "How they work together: work done that way ranks a little higher.")
+        str | None,
+        option("--pattern NAME", "How the agents work together; past work done that way ranks a little higher."),
     ] = None,
-    explain: Annotated[bool, option("--explain", "Why each entry was recalled and shown as it is, instead.")] = False,
+    explain: Annotated[
+        bool, option("--explain", "Print instead why each entry was recalled and how it is shown.")
+    ] = False,
 ) -> CommandResult:
-    """Print what the memory has on a task, for a model to read: an index with token costs, then the best entries.
+    """Print what the memory has about a task, for a model to read: an index with token costs, then the best entries.
 
-    Exits with 1 if there is nothing.
+    Exits with 1 if nothing is found.
 
     Example: orchestra-mem retrieve "deploy the shop" --max-tokens 1000
     """
@@ -305,7 +317,7 @@ def recommend(
 ) -> CommandResult:
     """Print past decisions, rules, failures and similar tasks that matter for a task, with their sources.
 
-    Exits with 1 if there is nothing.
+    Exits with 1 if nothing is found.
 
     Example: orchestra-mem recommend "deploy the shop" --json
     """
@@ -319,7 +331,7 @@ def recommend(
             found = memory.retriever.get_recommendations(task, agents=agents or (), limit=limit)
     if any(found.groups()):
         return CommandResult(found.as_dict(), found.render, notes=_lacks(found.notes))
-    notes = _lacks([*found.notes, "no past decision, rule, failure or similar task says anything for this one"])
+    notes = _lacks([*found.notes, "no past decision, rule, failure or similar task was found for this task"])
     return CommandResult(found.as_dict(), "", failed=True, notes=notes)
 
 
@@ -334,9 +346,9 @@ class SummariesAction(StrEnum):
 def summaries(
     run: Invocation,
     action: Annotated[
-        SummariesAction, argument("ACTION", "List them, or redo one by the model.")
+        SummariesAction, argument("ACTION", "`list` lists summaries, `redo` redoes one with the model.")
     ] = SummariesAction.LIST,
-    reference: Annotated[str | None, argument("ID", "For redo: which one, as in S12.")] = None,
+    reference: Annotated[str | None, argument("ID", "The summary to redo, for example S12.")] = None,
     session: SessionOption = None,
     limit: LimitOption = 20,
 ) -> CommandResult:
@@ -346,13 +358,17 @@ def summaries(
     """
     if (action is SummariesAction.REDO) != (reference is not None):
         raise BadParameter(
-            "give redo, and only redo, the number of a summary, as in: summaries redo S12", param_hint="ID"
+            "`redo` needs the id of a summary, and `list` takes none; example: summaries redo S12", param_hint="ID"
         )
     with run.open() as memory:
         if reference is not None:
             done = memory.compression.redo(reference)
             fault = f", {done.fault}" if done.fault else ""
-            what = "the next refresh takes this text:" if done.verdict.good else "the summary stays as it is:"
+            what = (
+                "the next refresh uses this text:"
+                if done.verdict.good
+                else "the summary stays unchanged; the attempt's text:"
+            )
             head = f"{done.verdict}{fault} ({done.talk.seconds:.1f} s); {what}"
             return CommandResult(done, f"{head}\n\n{done.text.rstrip()}\n")
         found = memory.compression.stories(memory.losses(_session_id(memory, session), limit=limit or None))

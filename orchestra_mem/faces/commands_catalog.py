@@ -22,7 +22,7 @@ from orchestra_mem.types import Author, Json
 if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
-group = add_group("catalog", "Agents", help="What agents have learnt, item by item.")
+group = add_group("catalog", "Agents", help="The catalog: what agents have learnt, item by item.")
 _TYPES = ", ".join(ItemType)
 _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, ItemStatus.DELETED)
 
@@ -30,37 +30,48 @@ _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, Item
 _OWNER: Any = None
 AgentOption = Annotated[
     str,
-    option("--agent NAME", "Act as this agent, with its permissions; else as the memory's owner.", callback=agent_name),
+    option("--agent NAME", "Act as this agent, with its permissions. Default: as the owner.", callback=agent_name),
 ]  # fmt: skip
-ItemArgument = Annotated[str, argument("ID", "As in mem_1764129600_abc123, or M12.")]
-OfOption = Annotated[list[str] | None, option("--of AGENT", "Only of this agent; global: of all. May be repeated.")]
+ItemArgument = Annotated[str, argument("ID", "The item's id, for example mem_1764129600_abc123 or M12.")]
+OfOption = Annotated[
+    list[str] | None, option("--of AGENT", "Only items of this agent; global: items for all agents. May be repeated.")
+]
 # Plain strings, validated later together, so that all faults of an item are reported at once.
 TypeOption = Annotated[str | None, option("--type TYPE", f"One of: {_TYPES}.")]
-PriorityOption = Annotated[str | None, option("--priority N", "0 to 10; from 8 on it is permanent, see the settings.")]
+PriorityOption = Annotated[str | None, option("--priority N", "0 to 10; by default items from 8 on are permanent.")]
 ExpiresOption = Annotated[
-    str | None, option("--expires TIME", "As in 2026-12-01T14:00, 3d (or h, w) from now, or never.")
+    str | None,
+    option("--expires TIME", "A time such as 2026-12-01T14:00, a span from now such as 12h, 3d or 2w, or never."),
 ]
-SummaryOption = Annotated[str | None, option("--summary TEXT", "In a line; made where not given.")]
+SummaryOption = Annotated[str | None, option("--summary TEXT", "One line. Default: made from the text.")]
 TagsOption = Annotated[
-    list[str] | None, option("--tag TAG", "What it is about; found where not given. May be repeated.")
+    list[str] | None, option("--tag TAG", "What it is about. Default: found from the text. May be repeated.")
 ]
-ReferencesOption = Annotated[list[str] | None, option("--reference ID", "As in op12, K7, M3. May be repeated.")]
+ReferencesOption = Annotated[
+    list[str] | None, option("--reference ID", "What it refers to, for example op12, K7 or M3. May be repeated.")
+]
 
 
 @command(of=group, name="list")
 def list_items(
     memory: OrchestratorContextManager,
-    types: Annotated[list[ItemType] | None, option("--type TYPE", f"Only: {_TYPES}. May be repeated.")] = None,
-    tags: Annotated[list[str] | None, option("--tag TAG", "Only with this tag, or another. May be repeated.")] = None,
+    types: Annotated[
+        list[ItemType] | None, option("--type TYPE", f"Only this type, one of: {_TYPES}. May be repeated.")
+    ] = None,
+    tags: Annotated[
+        list[str] | None, option("--tag TAG", "Only with this tag. May be repeated; an item needs one of the tags.")
+    ] = None,
     text: Annotated[str, option("--text TEXT", "Only with all these words.")] = "",
     of: OfOption = None,
     statuses: Annotated[
         list[ItemStatus] | None,
-        option("--status STATUS", f"Only: live, {', '.join(_HIDDEN)}. May be repeated. Default: live."),
+        option(
+            "--status STATUS", f"Only this status, one of: live, {', '.join(_HIDDEN)}. May be repeated. Default: live."
+        ),
     ] = None,
-    everything: Annotated[bool, option("--all-statuses", "Also what is hidden.")] = False,
+    everything: Annotated[bool, option("--all-statuses", "Include hidden items.")] = False,
     limit: Annotated[int, option("--limit N", "The newest N; 0 for all.", min=0)] = 20,
-    offset: Annotated[int, option("--offset N", "Leave out the newest N.", min=0)] = 0,
+    offset: Annotated[int, option("--offset N", "Skip the newest N.", min=0)] = 0,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """List items, newest first; in full with --json.
@@ -92,7 +103,10 @@ def add(
     text: Annotated[str, argument("TEXT", "What was learnt; - reads it from stdin.")],
     item_type: TypeOption = None,
     of: Annotated[
-        str | None, option("--of AGENT", "Whose it is; global: of all. Default: the acting agent's, else of all.")
+        str | None,
+        option(
+            "--of AGENT", "The agent that it belongs to; global: all agents. Default: the acting agent, else global."
+        ),
     ] = None,
     priority: PriorityOption = None,
     expires: ExpiresOption = None,
@@ -101,7 +115,7 @@ def add(
     references: ReferencesOption = None,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
-    """Add an item, or strengthen the live item with the same text. Makes a memory if there is none.
+    """Add an item, or strengthen the live item with the same text. Creates a memory if there is none.
 
     Example: orchestra-mem catalog add "We deploy on Tuesdays." --type decision --of reviewer --expires 30d
     """
@@ -116,7 +130,7 @@ def add(
     with run.open(create=True) as memory:
         item = memory.catalog.put(draft, agent=agent, author=Author.PERSON)
         memory.write_catalog()
-    again = f" (said {item.said:,} times by now)" if item.said > 1 else ""
+    again = f" (said {item.said:,} times so far)" if item.said > 1 else ""
     return CommandResult(item, f"M{item.number} {item.id}{again}\n")
 
 
@@ -124,9 +138,9 @@ def add(
 def edit(
     memory: OrchestratorContextManager,
     item_id: ItemArgument,
-    text: Annotated[str | None, option("--text TEXT", "What it says; - reads it from stdin.")] = None,
+    text: Annotated[str | None, option("--text TEXT", "The new text; - reads it from stdin.")] = None,
     item_type: TypeOption = None,
-    of: Annotated[str | None, option("--of AGENT", "Whose it is; global: of all.")] = None,
+    of: Annotated[str | None, option("--of AGENT", "The agent that it belongs to; global: all agents.")] = None,
     priority: PriorityOption = None,
     expires: ExpiresOption = None,
     tags: TagsOption = None,
@@ -169,9 +183,9 @@ def expire(memory: OrchestratorContextManager, agent: AgentOption = _OWNER) -> C
     """
     done = memory.clean_up(agent=agent)
     memory.write_catalog()
-    lines = [f"{done.expired:,} expired, {done.displaced:,} displaced, {done.audit_entries:,} audit entries forgotten"]
+    lines = [f"{done.expired:,} expired, {done.displaced:,} displaced, {done.audit_entries:,} audit entries deleted"]
     lines += [f"{name} removed" for name in done.archives]
-    lines += [f"{name} kept: it holds what is not the machine's" for name in done.archives_kept]
+    lines += [f"{name} kept: it contains a person's text or could not be read" for name in done.archives_kept]
     return CommandResult(done, "".join(f"{line}\n" for line in lines))
 
 
@@ -179,11 +193,13 @@ def expire(memory: OrchestratorContextManager, agent: AgentOption = _OWNER) -> C
 def purge(
     run: Invocation,
     memory: OrchestratorContextManager,
-    expired: Annotated[bool, option("--expired", "What has expired.")] = False,
-    deleted: Annotated[bool, option("--deleted", "What was removed.")] = False,
-    everything: Annotated[bool, option("--all", "All that is hidden, superseded and displaced items too.")] = False,
+    expired: Annotated[bool, option("--expired", "Delete expired items.")] = False,
+    deleted: Annotated[bool, option("--deleted", "Delete removed items.")] = False,
+    everything: Annotated[
+        bool, option("--all", "Delete all hidden items, including superseded and displaced ones.")
+    ] = False,
     of: OfOption = None,
-    yes: Annotated[bool, option("--yes", "Do not ask.")] = False,
+    yes: Annotated[bool, option("--yes", "Do not ask for confirmation.")] = False,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Delete hidden items and their text permanently. Live items stay. Asks first.
@@ -193,19 +209,19 @@ def purge(
     wanted = {ItemStatus.EXPIRED: expired, ItemStatus.DELETED: deleted}
     statuses = _HIDDEN if everything else tuple(status for status, is_wanted in wanted.items() if is_wanted)
     if not statuses:
-        raise BadParameter("say what is to go: --expired, --deleted, or --all")
+        raise BadParameter("choose what to delete: --expired, --deleted or --all")
     where = ItemFilter(agents=of or None, statuses=statuses)
     count = memory.catalog.count(where, agent=agent)
-    if count and not yes and not agreed(run, f"Remove {counted(count, 'item')} for good?"):
-        return CommandResult({"purged": 0}, "nothing was removed\n", failed=True)
+    if count and not yes and not agreed(run, f"Delete {counted(count, 'item')} permanently?"):
+        return CommandResult({"purged": 0}, "nothing was deleted\n", failed=True)
     done = memory.catalog.purge(where, agent=agent)
-    return CommandResult({"purged": done}, f"removed {counted(done, 'item')} for good\n")
+    return CommandResult({"purged": done}, f"deleted {counted(done, 'item')} permanently\n")
 
 
 @command(of=group)
 def stats(
     memory: OrchestratorContextManager,
-    of: Annotated[str | None, option("--of AGENT", "Only of this agent.")] = None,
+    of: Annotated[str | None, option("--of AGENT", "Only this agent.")] = None,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Count the live items of each agent and their tokens.
@@ -219,8 +235,8 @@ def stats(
 @command(of=group)
 def export(
     memory: OrchestratorContextManager,
-    whose: Annotated[str, argument("AGENT", "Whose items; global: those of all.")],
-    out: Annotated[Path | None, option("--out FILE", "Write there; else to stdout.")] = None,
+    whose: Annotated[str, argument("AGENT", "The agent whose items are exported; global: items for all agents.")],
+    out: Annotated[Path | None, option("--out FILE", "The file to write. Default: stdout.")] = None,
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
     """Write an agent's live items as a JSON document for `catalog import`.
@@ -228,7 +244,7 @@ def export(
     Example: orchestra-mem catalog export reviewer --out catalog_reviewer.json
     """
     if whose not in memory.catalog.get_stats(agent=agent):
-        raise NotFoundError(f"there are no items of {whose!r} to be seen; `orchestra-mem catalog stats` lists agents")
+        raise NotFoundError(f"no visible items of {whose!r}; `orchestra-mem catalog stats` lists agents")
     document: Any = memory.catalog.export(whose, agent=agent)
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     if out is None:
@@ -238,16 +254,16 @@ def export(
     except OSError as error:
         raise storage_error(error, "writing", out) from error
     count = len(document["memories"])
-    return CommandResult({"file": str(out), "items": count}, f"{counted(count, 'item')} in {out}\n")
+    return CommandResult({"file": str(out), "items": count}, f"exported {counted(count, 'item')} to {out}\n")
 
 
 @command(of=group, name="import")
 def bring_in(
     run: Invocation,
-    file: Annotated[Path, argument("FILE", "As `catalog export` writes it; - reads stdin.")],
+    file: Annotated[Path, argument("FILE", "A file written by `catalog export`; - reads stdin.")],
     agent: AgentOption = _OWNER,
 ) -> CommandResult:
-    """Add the items of a catalog document, all or none. Skips expired items; makes a memory if there is none.
+    """Add the items of a catalog document, all or none. Skips expired items; creates a memory if there is none.
 
     Example: orchestra-mem catalog import catalog_reviewer.json
     """
@@ -256,11 +272,11 @@ def bring_in(
     except OSError as error:
         raise storage_error(error, "reading", file) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidItemError([f"{file} is no JSON document: {error}"]) from error
+        raise InvalidItemError([f"{file} is not a JSON document: {error}"]) from error
     with run.open(create=True) as memory:
         done = memory.catalog.bring_in(document, agent=agent)
         memory.write_catalog()
-    return CommandResult({"items": done}, f"{counted(done, 'item')} of {file}\n")
+    return CommandResult({"items": done}, f"imported {counted(done, 'item')} from {file}\n")
 
 
 def _fields(**given: Any) -> dict[str, Any]:
@@ -298,7 +314,7 @@ def _text(given: str | None) -> str | None:
     try:
         return from_stdin().decode("utf-8-sig") if given == "-" else given
     except UnicodeDecodeError as error:
-        raise BadParameter(f"stdin is no text in UTF-8: {error}") from error
+        raise BadParameter(f"stdin is not UTF-8 text: {error}") from error
 
 
 audit_group = add_group("audit", "Agents")
@@ -312,9 +328,13 @@ OfAgentOption = Annotated[str | None, option("--agent NAME", 'Only what this age
 def entries(
     memory: OrchestratorContextManager,
     agent: OfAgentOption = None,
-    call: Annotated[str | None, option("--call NAME", "Only of this kind, as inject, update.")] = None,
-    outcome: Annotated[AccessOutcome | None, option("--outcome OUTCOME", f"Only: {_OUTCOMES}.")] = None,
-    item: Annotated[str | None, option("--item ID", "Only of this item, as in mem_…")] = None,
+    call: Annotated[
+        str | None, option("--call NAME", "Only this kind of access, for example inject or update.")
+    ] = None,
+    outcome: Annotated[
+        AccessOutcome | None, option("--outcome OUTCOME", f"Only this outcome, one of: {_OUTCOMES}.")
+    ] = None,
+    item: Annotated[str | None, option("--item ID", "Only accesses to this item, for example mem_…")] = None,
     since: SinceOption = None,
     limit: LimitOption = 50,
 ) -> CommandResult:
@@ -332,8 +352,15 @@ def injections(
     memory: OrchestratorContextManager,
     agent: OfAgentOption = None,
     since: SinceOption = None,
-    unused: Annotated[int, option("--unused N", "Warn from so many times without use on.", min=1)] = 10,
-    share: Annotated[float, option("--share SHARE", "Warn from this share of all tokens on.", min=0, max=1)] = 0.25,
+    unused: Annotated[
+        int, option("--unused N", "Warn if an item was injected at least N times since its last use.", min=1)
+    ] = 10,
+    share: Annotated[
+        float,
+        option(
+            "--share SHARE", "Warn if such an item has at least this share of the agent's tokens, 0 to 1.", min=0, max=1
+        ),
+    ] = 0.25,
 ) -> CommandResult:
     """Count how often each item was put into the messages of each agent, and warn of items given too often.
 

@@ -34,7 +34,7 @@ config = add_group("config", "Look after", help="Show and check the settings.")
 def show(
     run: Invocation,
     defaults: Annotated[
-        bool, option("--defaults", "Every key with its default, unit, range and reason, as YAML.")
+        bool, option("--defaults", "Print instead every key with its default, unit, range and reason, as YAML.")
     ] = False,
 ) -> CommandResult:
     """Print every setting with its value, and where the value comes from.
@@ -71,7 +71,7 @@ def check(run: Invocation) -> CommandResult:
 
 @command("Look after", name="check")
 def check_documents(run: Invocation) -> CommandResult:
-    """Check documents and search index: each fault with file, line and present effect. Exits with 1 if there is one.
+    """Check documents and search index: each fault with file, line and current effect. Exits with 1 if there is one.
 
     Example: orchestra-mem check
     """
@@ -81,7 +81,7 @@ def check_documents(run: Invocation) -> CommandResult:
     problems = documents.check_documents(run.project, run.settings)
     problems += documents.check_index(run.project)
     record = {"project": str(run.project), "problems": problems}
-    text = views.problems_text(problems) if problems else "the documents have no faults\n"
+    text = views.problems_text(problems) if problems else "no faults in the documents and the search index\n"
     return CommandResult(record, text, failed=bool(problems))
 
 
@@ -104,9 +104,9 @@ def doctor(run: Invocation) -> CommandResult:
 @command("Look after")
 def move(
     run: Invocation,
-    to: Annotated[str, option("--to URL", "postgresql://…, or file for obra.db in the folder.")],
+    to: Annotated[str, option("--to URL", "postgresql://…, or `file` for .obra/obra.db in the project.")],
     schema: Annotated[
-        str | None, option("--schema NAME", "The memory's own on the server; as storage.schema_name.")
+        str | None, option("--schema NAME", "The memory's schema on the server. Default: storage.schema_name.")
     ] = None,
 ) -> CommandResult:
     """Copy the database to a PostgreSQL server, or back, and verify every row. The old database keeps its rows.
@@ -131,19 +131,19 @@ def move(
         raise BadParameter(f"{problem}; {form}", param_hint="--to, --schema") from None
     if (target.storage.url, target.storage.schema_name) == (settings.storage.url, settings.storage.schema_name):
         if reactivate(run.project, settings):
-            return CommandResult({}, "the memory goes on here; what was recorded where it was moved to stays there\n")
-        raise BadParameter("the memory is there already", param_hint="--to")
+            return CommandResult({}, "the memory is used here again; what was recorded at the new place stays there\n")
+        raise BadParameter("the memory is already there", param_hint="--to")
     with run.steps() as tell:
         copied = move_database(run.project, settings, target, on_table=tell)
-    text = f"copied {counted(copied.rows, 'row')}, each read again and compared (sha256 {copied.digest[:16]}…)\n"
-    what = "take storage.url out of" if to == TO_FILE else "put the address under storage.url into"
-    note = f"{what} .obra/config.yaml now: until then the memory is not to be opened"
+    text = f"copied {counted(copied.rows, 'row')}, each read back and compared (sha256 {copied.digest[:16]}…)\n"
+    what = "remove storage.url from" if to == TO_FILE else "set storage.url to the address in"
+    note = f"{what} .obra/config.yaml now: until then the memory cannot be opened"
     return CommandResult(copied._asdict(), text, notes=[note])
 
 
 @command("Look after")
 def backup(
-    run: Invocation, folder: Annotated[Path, argument("FOLDER", "The backup, which is not there yet.")]
+    run: Invocation, folder: Annotated[Path, argument("FOLDER", "The backup to create; the folder must not exist yet.")]
 ) -> CommandResult:
     """Copy the memory into a new folder while programs use it, and verify every row.
 
@@ -157,7 +157,7 @@ def backup(
         made = make_backup(run.project, run.settings, target, on_table=tell)
     record = {**asdict(made), "files": len(made.files), "backup": target}
     rows, files = counted(made.rows, "row"), counted(len(made.files), "file")
-    notes = [f"not in it, as it would lead elsewhere or give a secret away: {key}" for key in made.left_out]
+    notes = [f"not in the backup, because it is a secret or points elsewhere: {key}" for key in made.left_out]
     return CommandResult(record, f"backed up to {target}: {rows}, each compared, and {files}\n", notes=notes)
 
 
@@ -165,7 +165,7 @@ def backup(
 def restore_backup(
     run: Invocation,
     folder: Annotated[Path, argument("FOLDER", "A backup.")],
-    replace: Annotated[bool, option("--replace", "Move the memory that is there aside first.")] = False,
+    replace: Annotated[bool, option("--replace", "Move an existing memory aside first.")] = False,
 ) -> CommandResult:
     """Restore a backup as the project's memory, and verify every file. Programs that use the memory must have ended.
 
@@ -177,20 +177,20 @@ def restore_backup(
         tell("restoring")
         made, aside = backups.restore_backup(Path(os.path.abspath(folder)), run.project, replace=replace)
     record = {**asdict(made), "files": len(made.files), "restored": run.project, "moved_aside": aside}
-    notes = [f"what was there is now {aside}"] if aside else []
+    notes = [f"the previous memory was moved to {aside}"] if aside else []
     for key in made.left_out:
         if key == "storage.url":
-            words = "its memory was on a server, and is in the file .obra/obra.db now; `orchestra-mem move` copies it"
-            notes.append(f"{words} into an empty schema there: set storage.url after that")
+            words = "the memory was on a server and is now in the file .obra/obra.db; `orchestra-mem move` copies it"
+            notes.append(f"{words} into an empty schema on a server: set storage.url after that")
         elif key.startswith("orchestrator."):
-            notes.append(f"its documents are in .obra now; to keep them elsewhere, move them, then set {key} again")
+            notes.append(f"the documents are now in .obra; to keep them elsewhere, move them, then set {key} again")
         else:
-            notes.append(f"not in the backup; set it again where it is needed: {key}")
-    words = f"{run.project} has the memory of {made.project} as of {made.made}\n"
+            notes.append(f"not in the backup; set it again if it is needed: {key}")
+    words = f"restored into {run.project}: the memory of {made.project} as of {made.made}\n"
     return CommandResult(record, words, notes=notes)
 
 
-projects = add_group("projects", "Look after", help="All projects of yours, and what recurs in them.")
+projects = add_group("projects", "Look after", help="All your projects, and what recurs in them.")
 WhichArgument = Annotated[
     str | None, argument("PROJECT", "Its name, id or folder. Default: the project of this folder.")
 ]
@@ -222,7 +222,9 @@ def list_projects() -> CommandResult:
 @command(of=projects)
 def add(
     run: Invocation,
-    folder: Annotated[Path | None, argument("FOLDER", "Of a project with a memory. Default: this one.")] = None,
+    folder: Annotated[
+        Path | None, argument("FOLDER", "The folder of a project with a memory. Default: this project.")
+    ] = None,
 ) -> CommandResult:
     """Add a project with a memory to the list. Opening a project does this too, except in a temporary folder.
 
@@ -258,7 +260,7 @@ def info(run: Invocation, which: WhichArgument = None) -> CommandResult:
 
 
 @command(of=projects)
-def recurring(least: Annotated[int, option("--least N", "In so many projects at least.", min=2)] = 3) -> CommandResult:
+def recurring(least: Annotated[int, option("--least N", "In at least N projects.", min=2)] = 3) -> CommandResult:
     """Find decisions and rules that several projects have in common, and that could be shared.
 
     Exits with 1 if there are none.
@@ -267,12 +269,12 @@ def recurring(least: Annotated[int, option("--least N", "In so many projects at 
     """
     found = _projects().recurring(least=least)
     told = [[f"{each.project} K{each.id}: {' '.join(each.text.split())}" for each in group] for group in found.groups]
-    text = "\n".join("".join(f"{line}\n" for line in lines) for lines in told) or "nothing recurs\n"
+    text = "\n".join("".join(f"{line}\n" for line in lines) for lines in told) or "no decision or rule recurs\n"
     notes = [f"orchestra-mem: {note}" for note in found.notes]
     return CommandResult(found, text, failed=not found.groups, notes=notes)
 
 
-redact = add_group("redact", "Look after", help="Find secrets and take them out.")
+redact = add_group("redact", "Look after", help="Find and remove secrets.")
 
 
 @command(of=redact)
@@ -286,13 +288,15 @@ def scan(run: Invocation) -> CommandResult:
     run.require_memory()
     found = find_secrets(run.project, run.settings)
     lines = [f"{each.place}: {', '.join(f'{kind} ({n})' for kind, n in each.kinds.items())}\n" for each in found]
-    text = "".join(lines) or "no secret was found\n"
-    notes = ["`orchestra-mem redact apply` takes them out"] if found else []
+    text = "".join(lines) or "no secrets found\n"
+    notes = ["`orchestra-mem redact apply` removes them"] if found else []
     return CommandResult({"secrets": found}, text, failed=bool(found), notes=notes)
 
 
 @command(of=redact)
-def apply(run: Invocation, yes: Annotated[bool, option("--yes", "Do it without asking.")] = False) -> CommandResult:
+def apply(
+    run: Invocation, yes: Annotated[bool, option("--yes", "Do not ask for confirmation.")] = False
+) -> CommandResult:
     """Replace secrets by placeholders permanently, in the database and in documents, people's lines too. Asks first.
 
     Example: orchestra-mem redact apply --yes
@@ -300,9 +304,11 @@ def apply(run: Invocation, yes: Annotated[bool, option("--yes", "Do it without a
     from orchestra_mem.doctor.documents import redact_memory
 
     run.require_memory()
-    question = "Programs that have this memory open will write the old words again: end them first. Rewrite all texts?"
+    question = (
+        "Programs that have this memory open may write the secrets again: end them first. Replace the secrets now?"
+    )
     if not yes and not agreed(run, question):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
     done = redact_memory(run.project, run.settings)
-    rewritten = f"{counted(done.texts, 'text')} of the database and {counted(done.files, 'file')}"
+    rewritten = f"{counted(done.texts, 'text')} in the database and {counted(done.files, 'file')}"
     return CommandResult(done, f"rewritten: {rewritten}\n")

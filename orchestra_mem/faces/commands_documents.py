@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _DOCUMENTS = "project_state, work_plan, decision_log, or catalog/AGENT"
 DocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}.")]
-AnyDocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}, or session for the running one.")]
-ConflictArgument = Annotated[str, argument("ID", "As `conflicts` and the document show it.")]
+AnyDocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}, or session for the current session.")]
+ConflictArgument = Annotated[str, argument("ID", "The conflict's id, as shown by `conflicts` and in the document.")]
 # Seconds between two polls of `watch`. A save is reported within a second, by the third poll after the save.
 _LOOK_S = 0.25
 
@@ -50,9 +50,9 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
     }  # fmt: skip
     notes = []
     if code:
-        notes = [f"the editor ended with exit code {code}; what it had saved is kept"]
+        notes = [f"the editor ended with exit code {code}; what it saved is kept"]
     elif before == after:
-        notes = ["an editor that opens a window of its own may return at once: what you save there is read as well"]
+        notes = ["if your editor opens in a separate window, save there: changes are read when they are saved"]
     counts = f"lines added: {added:,}, removed: {len(lines) - added:,}" if before != after else "not changed"
     return CommandResult(
         record, lambda: f"{path}: {counts}\n{views.problems_text(problems)}",
@@ -65,7 +65,9 @@ def _path(memory: OrchestratorContextManager, document: str) -> Path:
     if name == "session":
         path = memory.session_memory.path
         if path is None:
-            raise NotFoundError("there is no session, so it has no document; `orchestra-mem record` begins one")
+            raise NotFoundError(
+                "there is no current session, so there is no session document; `orchestra-mem record` starts a session"
+            )
         return path
     writer, name = memory.documents.find(document, others=("session",))
     return writer.path(name)
@@ -73,7 +75,7 @@ def _path(memory: OrchestratorContextManager, document: str) -> Path:
 
 def _text(path: Path) -> str:
     if path.is_dir():
-        raise DocumentError(f"{path} is a folder, a document is expected there; move the folder away")
+        raise DocumentError(f"{path} is a folder, but must be a document: move the folder away")
     try:
         return path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
@@ -94,7 +96,7 @@ def conflicts(memory: OrchestratorContextManager) -> CommandResult:
 def accept(
     memory: OrchestratorContextManager,
     conflict: ConflictArgument,
-    both: Annotated[bool, option("--both", "Keep your lines, and put the machine's behind them.")] = False,
+    both: Annotated[bool, option("--both", "Keep your lines, and add the machine's after them.")] = False,
 ) -> CommandResult:
     """Replace your lines of a conflict with the machine's. The earlier text is kept as a version.
 
@@ -171,7 +173,9 @@ def diff(
     found = memory.documents.diff(document, version)
     record = {"document": document, "version": version, "diff": found}
     return CommandResult(
-        record, lambda: views.diff_view(found), notes=[] if found else [f"{document} has not changed since"]
+        record,
+        lambda: views.diff_view(found),
+        notes=[] if found else [f"{document} has not changed since that version"],
     )
 
 
@@ -188,8 +192,10 @@ def restore(
     Example: orchestra-mem restore decision_log 3
     """
     kept = memory.documents.restore(document, version)
-    replaced = "it replaced nothing" if kept.sequence == version else f"the text before is version {kept.sequence}"
-    words = f"version {version} stands in {document}; {replaced}\n"
+    replaced = (
+        "no text was replaced" if kept.sequence == version else f"the previous text is kept as version {kept.sequence}"
+    )
+    words = f"version {version} of {document} is restored; {replaced}\n"
     return CommandResult({"restored": version, "kept": kept}, words)
 
 
@@ -203,8 +209,8 @@ def blame(memory: OrchestratorContextManager, document: AnyDocumentArgument) -> 
     return CommandResult(lines, lambda: views.blame_view(lines))
 
 
-decisions = add_group("decisions", "Ask", help="What projects share.")
-AgainOption = Annotated[bool, option("--again", "Also where somebody has taken it out by hand.")]
+decisions = add_group("decisions", "Ask", help="Decisions and rules that projects share.")
+AgainOption = Annotated[bool, option("--again", "Even if a person has removed it by hand.")]
 
 
 @command(of=decisions)
@@ -221,11 +227,12 @@ def share(
     done = memory.share_decision(fact, tags=tags or (), again=again)
     document = memory.shared_log.path
     if done.entry is None:
-        later = f"orchestra-mem: it comes into {document} when that can be written and a decision is shared again"
-        return _told(done, f"recorded as {done.number}", [f"{later}: {done.problem}"])
+        later = "it is added there when the document can be written and a decision is shared again"
+        note = f"orchestra-mem: not yet in {document}: {done.problem}; {later}"
+        return _told(done, f"recorded as {done.number}", [note])
     if done.is_new:
         return _told(done, f"shared as {done.number}")
-    words = f"shared already, as {done.number}, for {_meant(done.entry)}"
+    words = f"already shared as {done.number}, for {_meant(done.entry)}"
     return _told(done, words, [f"edit its line in {document} to change that"])
 
 
@@ -242,8 +249,8 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
         for each in found
     )
     notes = [f"orchestra-mem: {each}" for each in (*log.faults(), *log.remarks())]
-    notes += [] if log.problem else [f"its document: {document}"]
-    none = "what is shared cannot be read\n" if log.problem else "nothing is shared\n"
+    notes += [] if log.problem else [f"shared log: {document}"]
+    none = "the shared log cannot be read\n" if log.problem else "no shared decisions or rules\n"
     return CommandResult(found, "".join(lines) or none, notes=notes)
 
 
@@ -258,13 +265,13 @@ def adopt(
     Example: orchestra-mem decisions adopt K3
     """
     done = memory.adopt_decision(number, again=again)
-    return _told(done, f"{'adopted' if done.is_new else 'stands here already,'} as {done.number}")
+    return _told(done, f"{'adopted' if done.is_new else 'already in this project'} as {done.number}")
 
 
 def _told(done: SharedFact, words: str, notes: Sequence[str] = ()) -> CommandResult:
-    gone = "".join(f"it takes the place of K{fact.id}: {fact.text}\n" for fact in done.superseded)
+    gone = "".join(f"it supersedes K{fact.id}: {fact.text}\n" for fact in done.superseded)
     return CommandResult(done, f"{words}: {done.text}\n{gone}", notes=notes)
 
 
 def _meant(shared: SharedDecision) -> str:
-    return "nobody" if shared.unclear else ", ".join(shared.tags) or "all"
+    return "no project" if shared.unclear else ", ".join(shared.tags) or "all projects"

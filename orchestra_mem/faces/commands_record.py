@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @command("Begin")
 def init(run: Invocation) -> CommandResult:
-    """Make a memory in a project, or complete the one that is there. No existing file is changed.
+    """Create a memory in a project, or complete an existing one. No existing file is changed.
 
     Example: orchestra-mem init
     """
@@ -36,26 +36,26 @@ def init(run: Invocation) -> CommandResult:
     record = {"project": str(done.project), "made": list(done.made), "kept": list(done.kept)}
     if not run.as_json:
         for name in done.made:
-            run.tell(f"made: {name}")
+            run.tell(f"created: {name}")
         for name in done.kept:
-            run.tell(f"left as it was: {name}")
+            run.tell(f"already there: {name}")
     return CommandResult(
         record,
         f"{done.project} has a memory{'' if done.made else ' already'}. Next:\n"
         '  orchestra-mem record decision \'{"text": "we deploy on Tuesdays"}\'\n'
-        "  orchestra-mem context          what a model would be given\n"
-        "  orchestra-mem import git .     what happened before\n",
+        "  orchestra-mem context          what a model would get\n"
+        "  orchestra-mem import git .     record the history of the repository\n",
     )
 
 
 @command("Record")
 def record(
     run: Invocation,
-    operation_type: Annotated[str, argument("TYPE", "What kind of thing was done, as in decision.")],
+    operation_type: Annotated[str, argument("TYPE", "The type of the operation, for example decision.")],
     data: Annotated[str | None, argument("DATA", "JSON; - reads it from stdin.")] = None,
     text: Annotated[str | None, option("--text TEXT", 'Instead of DATA: records {"text": TEXT}.')] = None,
     tokens: Annotated[
-        int | None, option("--tokens N", "How much of the window it used. Default: counted.", min=0)
+        int | None, option("--tokens N", "How many tokens of the window it used. Default: counted.", min=0)
     ] = None,
     agent: Annotated[str | None, option("--agent NAME", "Who did it.")] = None,
     critical: Annotated[
@@ -67,7 +67,7 @@ def record(
     ] = None,
     key: Annotated[str | None, option("--key KEY", "A second operation with the same key is not recorded.")] = None,
 ) -> CommandResult:
-    """Record an operation; makes a memory if there is none.
+    """Record an operation; creates a memory if there is none.
 
     Example: orchestra-mem record decision '{"text": "we deploy on Tuesdays"}'
     """
@@ -81,7 +81,7 @@ def record(
 
 def _data(data: str | None, text: str | None) -> object:
     if (data is None) == (text is None):
-        raise BadParameter("give either the data as JSON or a text by --text", param_hint="DATA")
+        raise BadParameter("give either DATA as JSON or a text with --text", param_hint="DATA")
     if text is not None:
         return {"text": text}
     assert data is not None
@@ -90,7 +90,7 @@ def _data(data: str | None, text: str | None) -> object:
         value: object = json.loads(raw, object_pairs_hook=reject_duplicate_keys)
     except (ValueError, RecursionError) as error:
         source = "stdin" if data == "-" else repr(data if len(data) <= 60 else data[:59] + "…")
-        raise BadParameter(f"{source} is not JSON ({error}); give plain text by --text", param_hint="DATA") from None
+        raise BadParameter(f"{source} is not JSON ({error}); give plain text with --text", param_hint="DATA") from None
     return value
 
 
@@ -110,11 +110,11 @@ importing = add_group("import", "Record", help="Record what happened elsewhere."
 def import_from(
     run: Invocation,
     path: Annotated[Path, argument("PATH", "A file or folder.")],
-    kind: Annotated[ImportKind | None, option("--as KIND", f"{', '.join(ImportKind)}. Default: found out.")] = None,
+    kind: Annotated[ImportKind | None, option("--as KIND", f"{', '.join(ImportKind)}. Default: detected.")] = None,
     agent: Annotated[
-        str | None, option("--agent NAME", "The agent to record under. Default: whose transcript it is.")
+        str | None, option("--agent NAME", "The agent to record under. Default: the agent named in the transcript.")
     ] = None,
-    dry_run: Annotated[bool, option("--dry-run", "Only tell what would be recorded.")] = False,
+    dry_run: Annotated[bool, option("--dry-run", "Only report what would be recorded.")] = False,
 ) -> CommandResult:
     """Record transcripts, a ChatGPT export, notes or rule files; `from` may be left out. A rerun records only changes.
 
@@ -131,7 +131,7 @@ def import_from(
 def import_git(
     run: Invocation,
     path: Annotated[Path, argument("PATH", "A folder of the repository.")],
-    limit: Annotated[int | None, option("--limit N", "Only the newest N.", min=1)] = None,
+    limit: Annotated[int | None, option("--limit N", "Only the newest N commits.", min=1)] = None,
     agent: Annotated[str | None, option("--agent NAME", "The agent to record the commits under.")] = None,
 ) -> CommandResult:
     """Record the commits of a git repository, oldest first. A second run records only new commits.
@@ -144,10 +144,8 @@ def import_git(
 @command(of=importing, name="jsonl")
 def import_jsonl(
     run: Invocation,
-    file: Annotated[Path, argument("FILE", "One JSON object a line.")],
-    operation_type: Annotated[
-        str, option("--type TYPE", "The type of operations whose line does not name one.")
-    ] = "imported",
+    file: Annotated[Path, argument("FILE", "A file with one JSON object per line.")],
+    operation_type: Annotated[str, option("--type TYPE", "The type for lines that do not name one.")] = "imported",
 ) -> CommandResult:
     """Record each line of a file of JSON objects. A second run records only new lines.
 
@@ -189,7 +187,7 @@ def _import(
         try:
             import_history(memory, history, dry_run=bool(dry_run), on_operation=step, on_fault=faults.append)
         except HistoryError as error:
-            raise HistoryError(f"{error}. Before it: {_counted(done)}") from error
+            raise HistoryError(f"{error}. Before that: {_counted(done)}") from error
     return _imported(run, history, done, types, faults, dry_run=dry_run)
 
 
@@ -210,7 +208,7 @@ def _imported(
     }  # fmt: skip
     if dry_run is not None:
         record |= {"types": dict(found), "left_out": dict(left_out), "dry_run": dry_run}
-    words = f"{_counted(done, f' of {history.source}')}\n"
+    words = f"{_counted(done, f' from {history.source}')}\n"
     if dry_run:
         words = f"would have {words}{_listed(found)}\n" if found else f"would have {words}"
     return CommandResult(record, words, failed=bool(faults))
@@ -221,7 +219,7 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def _counted(done: Imported, source: str = "") -> str:
-    known = f"; {done.known:,} had been recorded before" if done.known else ""
+    known = f"; {done.known:,} already recorded" if done.known else ""
     return f"recorded {counted(done.recorded, 'operation')}{source}{known}"
 
 

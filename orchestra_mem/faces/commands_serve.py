@@ -85,7 +85,7 @@ def install(client: McpClient, file: Path, entry: dict[str, Any]) -> Any:
         raise storage_error(error, "changing", file) from error
     except (ValueError, RecursionError) as error:
         problem = getattr(error, "problem", error)
-        raise ServerError(f"{file} is left as it is, put the entry in by hand: {problem}") from error
+        raise ServerError(f"{file} was not changed, add the entry by hand: {problem}") from error
     return before
 
 
@@ -94,10 +94,10 @@ def _into_json(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any
     try:
         found = json.loads(text, object_pairs_hook=reject_duplicate_keys) if text.strip() else {}
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON, or has comments, which would be lost: {error}") from error
+        raise ValueError(f"it is not JSON, or has comments, which would be lost: {error}") from error
     servers = found.setdefault(client.section, {}) if isinstance(found, dict) else None
     if not isinstance(servers, dict):
-        raise ValueError(f"it has no object {client.section!r} of servers")
+        raise ValueError(f"{client.section!r} in it is not an object of servers")
     before, servers[_NAME] = servers.get(_NAME), entry
     indent = re.match(r"\s*{\s*?\n([ \t]+)", text)
     return before, json.dumps(found, indent=indent[1] if indent else 2, ensure_ascii=text.isascii()) + "\n"
@@ -109,10 +109,10 @@ def _into_toml(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any
 
     servers = tomllib.loads(text).get(client.section, {})
     if not isinstance(servers, dict):
-        raise ValueError(f"it has no table {client.section!r} of servers")
+        raise ValueError(f"{client.section!r} in it is not a table of servers")
     before = servers.get(_NAME)
     if before not in (None, entry):
-        raise ValueError(f"it has another [{client.section}.{_NAME}]")
+        raise ValueError(f"it already has a different [{client.section}.{_NAME}]")
     made = f"{text.rstrip()}\n\n{client.text(entry)}".lstrip()
     if before is None and tomllib.loads(made)[client.section][_NAME] != entry:
         raise ValueError("the entry cannot be written as TOML")
@@ -121,18 +121,22 @@ def _into_toml(text: str, client: McpClient, entry: dict[str, Any]) -> tuple[Any
 
 group = add_group("serve", "Serve")
 TokenFileOption = Annotated[
-    Path | None, option("--token-file FILE", "The file of the token, made if missing. Default: one in .obra.")
+    Path | None, option("--token-file FILE", "The file with the token, created if missing. Default: a file in .obra.")
 ]
 
 
 @command(of=group, bare=True)
 def serve(
     run: Invocation,
-    host: Annotated[str | None, option("--host HOST", "Address to listen at. Default: as set.")] = None,
-    port: Annotated[int | None, option("--port N", "Port; 0: a free one. Default: as set.", min=0, max=65_535)] = None,
+    host: Annotated[
+        str | None, option("--host HOST", "Address to listen on. Default: the setting server.host.")
+    ] = None,
+    port: Annotated[
+        int | None, option("--port N", "Port; 0: any free port. Default: the setting server.port.", min=0, max=65_535)
+    ] = None,
     token_file: TokenFileOption = None,
 ) -> None:
-    """Serve the memory over HTTP, for programs and the browser, until Ctrl-C; makes a memory if there is none.
+    """Serve the memory over HTTP, for programs and the browser, until Ctrl-C; creates a memory if there is none.
 
     Example: orchestra-mem serve --port 8377
     """
@@ -142,7 +146,7 @@ def serve(
     settings = run.settings.server.model_copy(update=given)
     if not (is_local(settings.host) or token_file or os.environ.get(TOKEN_VARIABLE)):
         raise BadParameter(
-            f"other machines reach {settings.host}: give a token of your own by {TOKEN_VARIABLE} or --token-file",
+            f"{settings.host} can be reached from other machines: set a token with {TOKEN_VARIABLE} or --token-file",
             param_hint="--host",
         )
     ended_by = _serve(run, settings, token_file)
@@ -154,7 +158,10 @@ def serve(
 @command(of=group)
 def token(
     run: Invocation,
-    agent: Annotated[str | None, option("--agent NAME", "For this agent, which then sees what is its own.")] = None,
+    agent: Annotated[
+        str | None,
+        option("--agent NAME", "The token of this agent, which gives access only to what the agent may see."),
+    ] = None,
     token_file: TokenFileOption = None,
 ) -> CommandResult:
     """Print the access token of the memory or of an agent. To renew all, delete the token file and restart the server.
@@ -195,20 +202,20 @@ def _serve(run: Invocation, settings: ServerSettings, token_file: Path | None) -
 @command("Serve")
 def mcp(
     run: Invocation,
-    agent: Annotated[str | None, option("--agent NAME", "Speak for this agent, which sees what is its own.")] = None,
+    agent: Annotated[str | None, option("--agent NAME", "Act as this agent, with its permissions.")] = None,
     client: Annotated[
         McpClient | None, option("--install CLIENT", f"Print the configuration for a client: {', '.join(McpClient)}.")
     ] = None,
-    write: Annotated[bool, option("--write", "With --install: put it into the client's file as well.")] = False,
+    write: Annotated[bool, option("--write", "With --install: also write it to the client's file.")] = False,
 ) -> CommandResult | None:
-    """Serve an MCP client on stdin and stdout until it closes stdin; makes a memory if there is none.
+    """Serve an MCP client on stdin and stdout until it closes stdin; creates a memory if there is none.
 
     Example: orchestra-mem mcp --install claude-code
     """
     if client is not None:
         return _install(run, client, agent, write=write)
     if write:
-        raise BadParameter("it goes with --install CLIENT", param_hint="--write")
+        raise BadParameter("it needs --install CLIENT", param_hint="--write")
     try:
         from orchestra_mem.faces.mcp_server import serve_stdio
     except ImportError as error:
@@ -226,12 +233,12 @@ def mcp(
 def _install(run: Invocation, client: McpClient, agent: str | None, *, write: bool) -> CommandResult:
     file, entry = client.file(run.project), client.entry(run.project, agent)
     if not write:
-        note = f"put this into {file}, or have it put there by --write"
+        note = f"add this to {file}, or let --write add it"
         return CommandResult({client.section: {_NAME: entry}}, client.text(entry), notes=[note])
     before = install(client, file, entry)
     value = {"file": file, "changed": before != entry, "before": before, "entry": entry}
     if before == entry:
-        return CommandResult(value, f"{file} has it already: nothing was changed\n")
+        return CommandResult(value, f"{file} already has this entry: nothing was changed\n")
     told = [] if before is None else [("before", before), ("now", entry)]
     notes = [f"{name}: {json.dumps(each, ensure_ascii=False)}" for name, each in told]
-    return CommandResult(value, f"put into {file}\n", notes=notes)
+    return CommandResult(value, f"written to {file}\n", notes=notes)

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 group = add_group("work", "Work")
 _PROMPT = "> "
 _COMMENT = re.compile(r"\s*#(?!\d)")
-_GREETING = 'Say what is to be done, as in "create an epic for user authentication"; help shows more, quit ends.'
+_GREETING = (
+    'Type what to do, for example "create an epic for user authentication"; help shows more, quit ends the session.'
+)
 _STATUSES = ", ".join(status.replace(" ", "-") for status in WorkStatus)
 
 
@@ -36,26 +38,27 @@ def _status(given: str) -> WorkStatus:
     try:
         return WorkStatus(" ".join(given.lower().replace("-", " ").replace("_", " ").split()))
     except ValueError:
-        raise BadParameter(f"{given!r} is not a status; give one of {_STATUSES}") from None
+        raise BadParameter(f"unknown status {given!r}; use one of: {_STATUSES}") from None
 
 
-ItemArgument = Annotated[int, argument("ID", "The number, without #.")]
+ItemArgument = Annotated[int, argument("ID", "The item's number, without #.")]
 
 
 @command(of=group, bare=True)
 def work(
     memory: OrchestratorContextManager,
     kinds: Annotated[
-        list[WorkKind] | None, option("--kind KIND", f"Only: {', '.join(WorkKind)}. May be repeated.")
+        list[WorkKind] | None, option("--kind KIND", f"Only this kind, one of: {', '.join(WorkKind)}. May be repeated.")
     ] = None,
     statuses: Annotated[
-        list[WorkStatus] | None, option("--status STATUS", f"Only: {_STATUSES}. May be repeated.", parser=_status)
+        list[WorkStatus] | None,
+        option("--status STATUS", f"Only this status, one of: {_STATUSES}. May be repeated.", parser=_status),
     ] = None,
     parent: Annotated[
-        int | None, option("--parent ID", "Only right below this item; 0: without a parent.", min=0)
+        int | None, option("--parent ID", "Only direct children of this item; 0: items without a parent.", min=0)
     ] = None,
     text: Annotated[str, option("--text TEXT", "Only with all these words in title or description.")] = "",
-    blocked_by: Annotated[int | None, option("--blocked-by ID", "Only what depends on this item.", min=1)] = None,
+    blocked_by: Annotated[int | None, option("--blocked-by ID", "Only items that depend on this item.", min=1)] = None,
     assignee: Annotated[str | None, option("--assignee NAME", "Only assigned to this name.")] = None,
     limit: Annotated[int, option("--limit N", "The first N; 0 for all.", min=0)] = 20,
 ) -> CommandResult:
@@ -91,19 +94,19 @@ def show(
 def add(
     run: Invocation,
     kind: Annotated[WorkKind, argument("KIND", f"One of: {', '.join(WorkKind)}.")],
-    title: Annotated[str, argument("TITLE", "What it is, in a line.")],
-    description: Annotated[str, option("--description TEXT", "More about it.")] = "",
-    parent: Annotated[int | None, option("--parent ID", "What it is a part of.", min=1)] = None,
-    priority: Annotated[int, option("--priority N", "1 is first, 5 last.", min=1, max=5)] = 3,
+    title: Annotated[str, argument("TITLE", "The title, in one line.")],
+    description: Annotated[str, option("--description TEXT", "A longer description.")] = "",
+    parent: Annotated[int | None, option("--parent ID", "The item that it is part of.", min=1)] = None,
+    priority: Annotated[int, option("--priority N", "1 is highest, 5 lowest.", min=1, max=5)] = 3,
     depends_on: Annotated[
-        list[int] | None, option("--depends-on ID", "What must be done before. May be repeated.", min=1)
+        list[int] | None, option("--depends-on ID", "An item that must be done before. May be repeated.", min=1)
     ] = None,
     assignee: Annotated[str | None, option("--assignee NAME", "Who does it.")] = None,
     acceptance: Annotated[
-        list[str] | None, option("--acceptance TEXT", "When it is accepted. May be repeated.")
+        list[str] | None, option("--acceptance TEXT", "A condition for accepting it. May be repeated.")
     ] = None,
 ) -> CommandResult:
-    """Create a milestone, epic, story, task or subtask; makes a memory if there is none.
+    """Create a milestone, epic, story, task or subtask; creates a memory if there is none.
 
     Example: orchestra-mem work add story "Sign in by mail" --parent 5
     """
@@ -210,7 +213,7 @@ def do_task(
     run: Invocation,
     memory: OrchestratorContextManager,
     task: Annotated[int, argument("ID", "The task's number.", min=1)],
-    shell_command: Annotated[str, argument("COMMAND", "A shell command; its exit code says whether the task is done.")],
+    shell_command: Annotated[str, argument("COMMAND", "A shell command; exit code 0 means that the task is done.")],
     tries: Annotated[int, option("--tries N", "At most N tries.", min=1)] = 1,
     timeout: Annotated[float | None, option("--timeout SECONDS", "Seconds for each try.", min=0.001)] = None,
 ) -> CommandResult:

@@ -111,12 +111,12 @@ def _opening(history: History, limit: int, folder: Path) -> Iterator[RenderableT
 
     much = f"It has {counted(history.total, 'commit')}."
     if history.total >= limit:
-        much = f"The newest {history.total:,} of its commits are taken (--limit)."
+        much = f"The newest {history.total:,} of its commits are used (--limit)."
     yield Text(
         f"Each commit of {history.source} is recorded as an operation, and followed by a context for a model with a "
         f"window of only {WINDOW_TOKENS:,} tokens. {much}"
     )
-    yield Text(f"The memory is made in {folder} and stays there.", overflow="fold")
+    yield Text(f"The memory is created in {folder} and is kept there.", overflow="fold")
     if history.note:
         yield Text(f"Note: {history.note}.", style="yellow")
 
@@ -128,7 +128,7 @@ def _view(record: dict[str, Any], expansion: Expansion | None) -> Iterator[Rende
     sections = {
         "What was recorded": [_recorded(record)], "The window over time": _window(record),
         "What was compacted": _compacted(record, expansion),
-        "What the model would be given": [_boxed(record["context"]["text"])], "The documents": _documents(record),
+        "What the model would get": [_boxed(record["context"]["text"])], "The documents": _documents(record),
     }  # fmt: skip
     for number, (title, parts) in enumerate(sections.items(), 1):
         yield Text("")
@@ -151,11 +151,11 @@ def _window(record: Mapping[str, Any]) -> Iterator[str]:
     step = -(-len(shares) // _FIGURES)
     yield " ".join(f"{max(shares[first : first + step]):.0%}" for first in range(0, len(shares), step))
     if record["asked_refresh"]:
-        yield "The history is too short to fill the window, so one refresh was asked for at the end (`refresh()`)."
+        yield "The history is too short to fill the window, so one refresh was requested at the end (`refresh()`)."
     else:
         yield (
             "At 80% of the window, or when the session document outgrows its share of it, the memory is refreshed: "
-            "older operations go to that document, it is compacted, and the next context begins anew. Here that "
+            "older operations move to that document, it is compacted, and the next context starts a new epoch. This "
             f"happened {counted(record['refreshes'], 'time')}."
         )
 
@@ -174,10 +174,14 @@ def _compacted(record: Mapping[str, Any], expansion: Expansion | None) -> Iterat
     yield from recall_views.losses_view(summaries[-_MOST_SUMMARIES:], hint=False)
     yield f"{expansion.reference} reads:"
     yield _boxed(expansion.summary.text)
-    yield f"`expand {expansion.reference}` gives the operations as they were recorded:"
+    yield f"`expand {expansion.reference}` shows the operations as they were recorded:"
     yield from views.operations_view(expansion.operations[:_MOST_SUMMARIES])
     equal = record["originals_equal"]
-    yield "They equal, value for value, what git told." if equal else "They do NOT equal what git told: this is a bug."
+    yield (
+        "They equal the data from git, value for value."
+        if equal
+        else "They do NOT equal the data from git: this is a bug."
+    )
 
 
 def _boxed(text: str) -> RenderableType:

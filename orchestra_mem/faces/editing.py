@@ -43,7 +43,7 @@ def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -
     """
     variable = next((name for name in ("VISUAL", "EDITOR") if environ.get(name, "").strip()), None)
     if variable is None:
-        advice = f"name one, as in EDITOR=vi, or open {path} in any editor: what you save there is read by itself"
+        advice = f"set one, for example EDITOR=vi, or open {path} in any editor: saved changes are read automatically"
         raise _fault("environment", f"neither VISUAL nor EDITOR names an editor; {advice}")
     named = environ[variable].strip()
     try:

@@ -26,7 +26,7 @@ def agreed(run: Invocation, question: str) -> bool:
 def agent_name(given: str | None) -> str:
     """Return the agent to act as, by default the owner; reject an empty name, as from an unset shell variable."""
     if given is not None and not given.strip():
-        raise BadParameter("it is empty: name an agent, or leave it out to act as the memory's owner")
+        raise BadParameter("the name is empty: name an agent, or leave the option out")
     return given.strip() if given is not None else OWNER
 
 
@@ -39,7 +39,7 @@ def from_stdin() -> bytes:
     # If stdin was closed, for example by `<&-`, Python sets it to None. Typeshed does not declare that.
     stdin: TextIO | None = sys.stdin
     if stdin is None:
-        raise BadParameter("stdin is closed: pipe it in, or give it as the argument")
+        raise BadParameter("stdin is closed: pipe the input in, or give it as an argument")
     return stdin.buffer.read()
 
 
@@ -61,18 +61,21 @@ def parse_time(given: str, now: datetime | None = None) -> datetime:
         return datetime.fromisoformat(given.strip()).astimezone(UTC)
     except (ValueError, OverflowError):
         raise BadParameter(
-            f"{given!r} is not a time; give ISO 8601 as in 2025-01-31T14:00, or a span back from now as in 30m, 2h, 7d"
+            f"{given!r} is not a time; use ISO 8601 such as 2025-01-31T14:00, or a span before now such as 30m or 7d"
         ) from None
 
 
 SinceOption = Annotated[
-    datetime | None, option("--since TIME", "Only from then on: ISO 8601, or a span back as in 2h.", parser=parse_time)
+    datetime | None,
+    option("--since TIME", "Only from this time on: ISO 8601, or a span before now such as 2h.", parser=parse_time),
 ]
-UntilOption = Annotated[datetime | None, option("--until TIME", "Only before then.", parser=parse_time)]
-SessionOption = Annotated[str | None, option("--session ID", "Only of this session: its id, or how that begins.")]
+UntilOption = Annotated[
+    datetime | None, option("--until TIME", "Only before this time, given in the same way.", parser=parse_time)
+]
+SessionOption = Annotated[str | None, option("--session ID", "Only this session: its id, or the beginning of its id.")]
 LimitOption = Annotated[int, option("--limit N", "The newest N; 0 for all.", min=0)]
 
 
 def up_to(found: Sequence[object], limit: int, which: str = "newest") -> list[str]:
     """Return a list of notes: if the limit was reached, a note on how to list all results; else empty."""
-    return [f"the {which} {len(found):,}; --limit 0 lists all"] if limit and len(found) == limit else []
+    return [f"showing the {which} {len(found):,}; --limit 0 shows all"] if limit and len(found) == limit else []

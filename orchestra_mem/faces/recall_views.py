@@ -29,7 +29,7 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
         yield Text("nothing found")
     for number, (hit, line) in enumerate(zip(hits, lines, strict=True), 1):
         if hit.perhaps and (number == 1 or not hits[number - 2].perhaps):
-            yield Text("Perhaps:" if number > 1 else "Nothing certain; perhaps:")
+            yield Text("Perhaps:" if number > 1 else "No certain hits; perhaps:")
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
         if project := getattr(hit, "project", ""):  # if several projects were searched
@@ -60,7 +60,7 @@ def reasons_lines(hit: Hit) -> Iterator[str]:
         )
     )
     if reasons.identifiers:
-        yield f"has {', '.join(reasons.identifiers)}"
+        yield f"contains {', '.join(reasons.identifiers)}"
     yield "score: " + " + ".join(f"{value:.3f} {name}" for name, value in reasons.shares if value)
     if reasons.priors:
         yield "times " + ", ".join(f"{value:.3f} {name}" for name, value in reasons.priors)
@@ -114,7 +114,7 @@ def memory_item_lines(item: MemoryItem) -> Iterator[str]:
     """Show a catalog item in full."""
     about = f"M{item.number}  {item.id}  {item.type} of {item.ci_source}, priority {item.priority}"
     yield visible(f"{about}, {'' if item.status is ItemStatus.LIVE else f'{item.status}, '}{item.tokens:,} tokens")
-    until = f"until {short_time(item.expires)}" if item.expires else "for good"
+    until = f"until {short_time(item.expires)}" if item.expires else "forever"
     again = f", {item.said:,} times" if item.said > 1 else ""
     yield f"said {short_time(item.timestamp)} by {item.author}{again}, kept {until}"
     for name, values in (("tags", item.tags), ("refers to", item.references)):
@@ -156,7 +156,7 @@ def losses_view(summaries: Sequence[Summary], *, hint: bool = True) -> Iterator[
 
     return table_of(
         summaries, row, "|of|operations|tokens>|to>|ratio>|kept>|dropped identifiers",
-        empty="no summaries yet", hint="orchestra-mem expand S… gives the originals" if hint else "",
+        empty="no summaries yet", hint="orchestra-mem expand S… shows the originals" if hint else "",
     )  # fmt: skip
 
 
@@ -171,17 +171,17 @@ def summaries_view(stories: Sequence[SummaryHistory]) -> Iterator[RenderableType
 
     return table_of(
         stories, row, "|ratio>|put back>|lost>|method|verdict", empty="no summaries yet",
-        hint="orchestra-mem losses names what was lost, orchestra-mem expand S… gives the originals",
+        hint="orchestra-mem losses lists what was lost, orchestra-mem expand S… shows the originals",
     )  # fmt: skip
 
 
 def _verdict(story: SummaryHistory) -> str:
     """Describe how the model's attempt ended, or that it is still pending."""
     if story.draft is not None:
-        return f"{story.draft.verdict}; with the next refresh"
+        return f"{story.draft.verdict}; used at next refresh"
     if story.job is not None and story.job.state is not JobState.FAILED:
         tried = f", {story.job.attempts} tries failed: {story.job.error}" if story.job.attempts else ""
-        return f"{story.job.state.value} for the model{tried}" if story.job.since is None else "under way"
+        return f"{story.job.state.value} for the model{tried}" if story.job.since is None else "in progress"
     if story.trial is not None:
         return f"{story.trial.verdict}{': ' if story.trial.fault else ''}{story.trial.fault}"
     return story.summary.verdict or "no model was asked"
@@ -193,11 +193,11 @@ def memory_items_view(items: Sequence[MemoryItem]) -> Iterator[RenderableType]:
 
     def row(item: MemoryItem) -> Sequence[str | Text]:
         status = [item.status.value] if has_hidden else []
-        until = short_time(item.expires)[:-3] if item.expires else "for good"
+        until = short_time(item.expires)[:-3] if item.expires else "forever"
         return [f"M{item.number}", item.type, item.ci_source, str(item.priority), until, *status, item.summary]
 
-    columns = f"|type|of|prio>|kept until (UTC)|{'status|' if has_hidden else ''}says"
-    return table_of(items, row, columns, empty="no items", hint="orchestra-mem catalog show M… gives the whole")
+    columns = f"|type|of|prio>|kept until (UTC)|{'status|' if has_hidden else ''}summary"
+    return table_of(items, row, columns, empty="no items", hint="orchestra-mem catalog show M… shows a complete item")
 
 
 def catalog_stats_view(found: Mapping[str, CatalogStatistics]) -> Iterator[RenderableType]:
@@ -233,6 +233,6 @@ def injections_view(found: Sequence[InjectedItem]) -> Iterator[RenderableType]:
         return [visible(each.agent), each.item, *figures, ", ".join(each.warnings)]
 
     return table_of(
-        found, row, "agent|item|messages>|tokens>|share>|unused>|warns", empty="nothing was given to agents",
-        wide=False, hint="orchestra-mem catalog show … gives the item",
+        found, row, "agent|item|messages>|tokens>|share>|unused>|warnings", empty="no items were given to agents",
+        wide=False, hint="orchestra-mem catalog show … shows an item",
     )  # fmt: skip

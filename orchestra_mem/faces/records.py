@@ -48,7 +48,7 @@ class Caller:
         """
         found = getattr(self.view, name, None)
         if found is None:
-            raise AccessDeniedError(f"{name} is not offered to agents: agent {self.agent!r} may not ask for it")
+            raise AccessDeniedError(f"{name} is not available to agents: agent {self.agent!r} may not use it")
         return found
 
     def retrieving(self, name: str) -> Any:
@@ -64,7 +64,7 @@ class Caller:
         if self.is_owner:
             return named
         if named not in (None, self.agent):
-            raise AccessDeniedError(f"agent {self.agent!r} may not ask or act as {named!r}")
+            raise AccessDeniedError(f"agent {self.agent!r} may not act as {named!r}")
         return self.agent
 
 
@@ -187,4 +187,4 @@ def update_documents(memory: OrchestratorContextManager) -> None:
     try:
         memory.refresh()
     except StorageError as error:
-        logger.warning("the documents are not up to date yet: %s", error)
+        logger.warning("the change is stored, but the documents could not be updated: %s", error)

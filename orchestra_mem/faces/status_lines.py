@@ -63,7 +63,7 @@ def _bar(share: float, thresholds: Collection[float]) -> str:
 
 
 def _catalog(found: Mapping[str, Any]) -> str:
-    waits = f"; {counted(found['waiting'], 'exchange')} to be learnt from" if found["waiting"] else ""
+    waits = f"; {counted(found['waiting'], 'exchange')} not analysed yet" if found["waiting"] else ""
     whose = f" of {counted(found['agents'], 'agent')}, {found['tokens']:,} tokens" if found["items"] else ""
     return f"{counted(found['items'], 'item')}{whose}{waits}"
 
@@ -79,12 +79,12 @@ def _tiers(record: Mapping[str, Any]) -> Iterator[str]:
     rows = [
         ("working", f"{working['operation_count']:,} of {working['max_operations']:,} operations",
          f"{working['current_tokens']:,} of {working['max_tokens']:,}"),
-        ("session", counted(here, "operation") if session["session_id"] else "none under way",
+        ("session", counted(here, "operation") if session["session_id"] else "no current session",
          f"{session.get('current_tokens', 0):,}"),
         ("", f"{record['sessions']['archived']:,} archived", ""),
         ("episodic", counted(versions, "earlier version"), f"{tokens:,}"),
     ]  # fmt: skip
-    yield _styled(f"{'tier':<11}{'holds':<24}{'tokens':>18}", bold=True)
+    yield _styled(f"{'tier':<11}{'content':<24}{'tokens':>18}", bold=True)
     yield from (f"{tier:<11}{holds:<24}{tokens:>18}".rstrip() for tier, holds, tokens in rows)
 
 

@@ -122,7 +122,7 @@ def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
         state = "" if each.status is MustKeepStatus.STANDING else each.status
         return f"K{each.id}", each.kind, f"op{each.operation}" if each.operation else "by hand", state, each.text
 
-    return table_of(facts, row, "|kind|operation||says", empty="no facts")
+    return table_of(facts, row, "|kind|operation||text", empty="no facts")
 
 
 def settings_view(settings: Settings) -> Iterator[RenderableType]:
@@ -216,14 +216,14 @@ def _side(text: str) -> Text:
 
 def problems_text(problems: Sequence[DocumentFault]) -> str:
     """Format the faults that `check` found, without wrapping, so that programs can find file:line."""
-    return "".join(f"{visible(str(problem))}\n  meanwhile {problem.meanwhile}\n" for problem in problems)
+    return "".join(f"{visible(str(problem))}\n  meanwhile: {problem.meanwhile}\n" for problem in problems)
 
 
 def change_view(time: datetime, found: DocumentChange) -> Text:
     """Show a change found by `watch`, with the first changed lines."""
     told = {
-        DocumentEvent.NEW: "is new, ", DocumentEvent.GONE: "is gone, ", DocumentEvent.CHANGED: "",
-        DocumentEvent.UNREADABLE: "cannot be shown: `orchestra-mem check` tells why",
+        DocumentEvent.NEW: "is new, ", DocumentEvent.GONE: "was deleted, ", DocumentEvent.CHANGED: "",
+        DocumentEvent.UNREADABLE: "cannot be shown: `orchestra-mem check` shows why",
     }[found.event]  # fmt: skip
     shown = Text(no_wrap=True, overflow="ignore")
     shown.append(f"{short_time(time)} ", style="dim")
@@ -248,7 +248,7 @@ def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:
         cells = (str(each.sequence), short_time(each.time), each.author, each.reason, f"{each.size_bytes:,}")
         return [Text(cell, style=style) for cell in cells]
 
-    columns = "version>|kept (UTC)|written by|kept for|bytes>"
+    columns = "version>|saved (UTC)|written by|reason|bytes>"
     return table_of(versions, row, columns, empty="no earlier versions", wide=False)
 
 

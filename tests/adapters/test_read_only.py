@@ -88,7 +88,7 @@ def test_doctor_tells_that_a_memory_may_only_be_read(closed: Path) -> None:
     """The doctor reports that a memory is read-only and checks everything else."""
     findings = {finding.part: finding for finding in diagnose(closed)}
     assert findings["folder"].health is Health.FAULT
-    assert findings["folder"].words.endswith(".obra cannot be written to: the memory can be read, and nothing can be "
+    assert findings["folder"].words.endswith(".obra cannot be written to: the memory can be read, but nothing can be "
                                              "recorded")  # fmt: skip
     assert findings["lock"].health is Health.NOTE
     assert {findings[part].health for part in ("database", "documents", "versions", "sessions")} == {Health.SOUND}

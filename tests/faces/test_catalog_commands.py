@@ -49,7 +49,7 @@ def test_an_item_is_added_as_it_was_given(run: Program) -> None:
         "catalog", "add", "-", "--type", "plan", "--of", "ada", "--priority", "7", "--expires", "3d", "--tag", "tea",
         "--summary", "Tea", "--reference", "op12", stdin=TEA,
     )  # fmt: skip
-    assert run.errors == f"made a new memory in {run.folder / '.obra'}\n"
+    assert run.errors == f"created a new memory in {run.folder / '.obra'}\n"
     expected = {"number": 1, "ci_source": "ada", "type": "plan", "summary": "Tea", "content": TEA, "priority": 7,
                 "relevance_tags": ["tea"], "references": ["op12"], "author": "person", "status": "live",
                 "said": 1, "superseded_by": None}  # fmt: skip
@@ -61,7 +61,7 @@ def test_an_item_is_added_as_it_was_given(run: Program) -> None:
     assert run("expand", "M1") == run("catalog", "show", "M1")
     assert run.json("catalog", "add", RULE, "--expires", "never")["expires"] is None
     assert run.json("catalog", "add", LEAK, "--expires", "2099-12-01T00:00Z")["expires"] == "2099-12-01T00:00:00+00:00"
-    assert run("catalog", "add", TEA, "--of", "ada") == f"M1 {item['id']} (said 2 times by now)\n"
+    assert run("catalog", "add", TEA, "--of", "ada") == f"M1 {item['id']} (said 2 times so far)\n"
 
 
 @pytest.mark.parametrize(("options", "found"), cases("items_are_listed_as_they_are_asked_for"))
@@ -74,9 +74,9 @@ def test_a_list_is_for_people_too(stocked: Program) -> None:
     """The table of items fits 80 columns and says when there are more items."""
     shown = stocked("catalog", "list", "--limit", "2").splitlines()
     assert shown[2].split()[:4] == ["M3", "insight", "bob", "5"]
-    assert "M2   decision   ada      9   for good" in shown[3]
+    assert "M2   decision   ada      9   forever" in shown[3]
     assert max(map(len, shown)) <= 80
-    assert stocked.errors == "the newest 2; --limit 0 lists all\n"
+    assert stocked.errors == "showing the newest 2; --limit 0 shows all\n"
 
 
 def test_fields_are_changed_and_the_others_stay(stocked: Program) -> None:
@@ -97,11 +97,11 @@ def test_what_is_removed_is_hidden_and_a_purge_removes_it_for_good(stocked: Prog
     assert _listed(stocked) == [3, 2]
     assert _listed(stocked, "--all-statuses") == [3, 2, 1]
     stocked("catalog", "purge", exit_code=2)
-    assert stocked("catalog", "purge", "--expired") == "removed 0 items for good\n"
+    assert stocked("catalog", "purge", "--expired") == "deleted 0 items permanently\n"
     for answer in ("n\n", ""):
-        assert stocked("catalog", "purge", "--deleted", exit_code=1, stdin=answer) == "nothing was removed\n"
-        assert "Remove 1 item for good?" in stocked.errors
-    assert stocked("catalog", "purge", "--all", stdin="y\n") == "removed 1 item for good\n"
+        assert stocked("catalog", "purge", "--deleted", exit_code=1, stdin=answer) == "nothing was deleted\n"
+        assert "Delete 1 item permanently?" in stocked.errors
+    assert stocked("catalog", "purge", "--all", stdin="y\n") == "deleted 1 item permanently\n"
     stocked("catalog", "show", "M1", exit_code=1)
     stocked("catalog", "remove", "M2")
     assert stocked.json("catalog", "purge", "--deleted", "--yes") == {"purged": 1}
@@ -119,7 +119,10 @@ def test_old_archives_are_removed_on_demand_and_told(run: Program) -> None:
     assert all(sizes[part] > 0 for part in ("database", "documents", "versions"))
     (run.folder / ".obra" / "config.yaml").write_text("archives: {keep_mb: 0.000001}\n")
     told = run("catalog", "expire").splitlines()[1:]
-    assert told == [f"{archives[0].name} removed", f"{archives[1].name} kept: it holds what is not the machine's"]
+    assert told == [
+        f"{archives[0].name} removed",
+        f"{archives[1].name} kept: it contains a person's text or could not be read",
+    ]
     assert [path.exists() for path in archives] == [False, True]
     assert f"archives {archives[1].stat().st_size / 1e3:,.1f} KB" in run("status")
     assert "alpha" in run("ops")
@@ -131,7 +134,7 @@ def test_what_has_expired_is_hidden_on_demand_and_items_are_counted(stocked: Pro
     assert stocked.json("catalog", "expire") == {
         "expired": 0, "displaced": 0, "audit_entries": 0, "archives": [], "archives_kept": [],
     }  # fmt: skip
-    assert stocked("catalog", "expire") == "0 expired, 0 displaced, 0 audit entries forgotten\n"
+    assert stocked("catalog", "expire") == "0 expired, 0 displaced, 0 audit entries deleted\n"
     found = stocked.json("catalog", "stats")
     assert {agent: each["total_memories"] for agent, each in found.items()} == {"ada": 1, "bob": 1, "global": 1}
     assert found["ada"]["last_cleanup"] is not None
@@ -144,14 +147,14 @@ def test_what_has_expired_is_hidden_on_demand_and_items_are_counted(stocked: Pro
 def test_a_catalog_goes_out_and_comes_in_elsewhere(stocked: Program, tmp_path: Path) -> None:
     """An exported catalog imports elsewhere, a second import adds nothing, and an agent cannot import for another."""
     file = stocked.folder / "catalog_bob.json"
-    assert stocked("catalog", "export", "bob", "--out", file) == f"1 item in {file}\n"
+    assert stocked("catalog", "export", "bob", "--out", file) == f"exported 1 item to {file}\n"
     document = json.loads(file.read_text())
     assert (document["version"], document["ci_name"], document["memories"][0]["content"]) == ("1.0.0", "bob", LEAK)
     assert json.loads(stocked("catalog", "export", "bob"))["memories"] == document["memories"]
     other = tmp_path / "other"
     other.mkdir()
     for _ in range(2):
-        assert stocked("catalog", "import", file, "-C", other) == f"1 item of {file}\n"
+        assert stocked("catalog", "import", file, "-C", other) == f"imported 1 item from {file}\n"
     (item,) = stocked.json("catalog", "list", "-C", other)
     assert (item["content"], item["ci_source"], item["said"]) == (LEAK, "bob", 2)
     stocked("catalog", "import", file, "--agent", "ada", exit_code=1)
@@ -169,7 +172,7 @@ def test_the_audit_trail_tells_who_looked_and_who_changed(stocked: Program) -> N
     assert [each["agent"] for each in stocked.json("audit", "--outcome", "changed")] == ["", "", ""]
     assert "write: [global]" in " ".join(stocked("audit", "--outcome", "refused").split())
     assert stocked.json("audit", "--since", "2099-01-01") == []
-    assert stocked("audit", "injections") == "nothing was given to agents\n"
+    assert stocked("audit", "injections") == "no items were given to agents\n"
     with open_memory(stocked.folder) as memory:
         memory.relevant("deploy", agent="ada")  # a preview does not count
         memory.inject("deploy", agent="ada", max_tokens=30)

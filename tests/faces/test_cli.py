@@ -52,14 +52,14 @@ def test_the_help_tells_the_exit_codes_and_all_commands(run: Any) -> None:
     shown = " ".join(run("--help").split())
     assert EPILOG in shown
     assert run("--version").startswith("orchestra-mem ")
-    assert "Look after: check Check documents and search index: each fault with file, line and present effect." in shown
+    assert "Look after: check Check documents and search index: each fault with file, line and current effect." in shown
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
 def test_without_a_memory_nothing_is_made(command: tuple[str, ...], run: Any) -> None:
     """Without a memory a reading command says where it looked and what to do, exits with 4 and creates nothing."""
     assert run(*command, exit_code=4) == ""
-    told = f"orchestra-mem: no memory in {run.folder}; run `orchestra-mem init` there, or name a folder by -C\n"
+    told = f"orchestra-mem: no memory in {run.folder}; run `orchestra-mem init` there, or name a project with -C\n"
     assert run.errors == told
     assert list(run.folder.iterdir()) == []
 
@@ -104,7 +104,7 @@ def test_a_file_in_the_place_of_the_memory_exits_with_4(run: Any, command: tuple
     home = run.folder / ".obra"
     home.touch()
     assert run(*command, exit_code=4) == ""
-    told = f"{home} must be a folder, and is not: move it away, or name a project by -C"
+    told = f"{home} is not a folder: move it away, or name another project with -C"
     assert run.errors == f"orchestra-mem: {told}\n"
 
 

@@ -37,7 +37,7 @@ def test_init_lays_down_the_template_and_the_documents_and_may_be_repeated(run: 
     plan = run.folder / ".obra" / "memory" / "work_plan.md"
     plan.write_text(plan.read_text() + "\nby hand\n")
     assert "orchestra-mem record" in run("init")
-    assert run.errors == "".join(f"left as it was: {name}\n" for name in made)
+    assert run.errors == "".join(f"already there: {name}\n" for name in made)
     assert (run.folder / ".obra" / "config.yaml").read_text() == "project:\n  name: Mine\n"
     assert plan.read_text().endswith("\nby hand\n")
 
@@ -56,7 +56,7 @@ def test_record_takes_json_from_the_argument_stdin_or_a_text(
 ) -> None:
     """`record` takes JSON from an argument or stdin, or a text, and creates the memory if there is none."""
     assert run.json("record", "note", *arguments, stdin=stdin)["data"] == data
-    assert run.errors == f"made a new memory in {run.folder / '.obra'}\n"
+    assert run.errors == f"created a new memory in {run.folder / '.obra'}\n"
     assert run.json("ops")[0]["data"] == data
     assert run.json("expand", "op1")["operations"][0]["data"] == data
 
@@ -95,7 +95,7 @@ def test_what_ops_prints_can_be_imported_elsewhere(filled: Any, tmp_path: Path) 
     file.write_text("\n".join(map(json.dumps, operations)))
     other = tmp_path / "other"
     other.mkdir()
-    assert filled("import", "jsonl", file, "-C", other) == f"recorded 60 operations of {file}\n"
+    assert filled("import", "jsonl", file, "-C", other) == f"recorded 60 operations from {file}\n"
     moved = filled.json("ops", "--limit", "0", "-C", other)
     assert [{**op, "session": ""} for op in moved] == [{**op, "session": ""} for op in operations]
 
@@ -198,7 +198,7 @@ def test_ops_shows_a_table_that_fits(filled: Any) -> None:
     assert max(map(len, lines)) <= 80
     assert lines[2].split()[:5] == ["56", "2025-01-03", "07:00:00", "50", "ann"]
     assert lines[2].endswith("…")
-    assert filled.errors == "the newest 5; --limit 0 lists all\n"
+    assert filled.errors == "showing the newest 5; --limit 0 shows all\n"
     assert filled("ops", "--type", "none") == "no operations\n"
 
 
@@ -248,10 +248,10 @@ def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
     assert "person" in run("history", "work_plan")
     assert f"(version {version['sequence']})" in run("diff", "work_plan", version["sequence"])
     assert run.json("diff", "work_plan", version["sequence"])["diff"] == run("diff", "work_plan", version["sequence"])
-    assert "the text before is version" in run("restore", "work_plan", version["sequence"])
+    assert "the previous text is kept as version" in run("restore", "work_plan", version["sequence"])
     assert plan.read_text() == edited
     assert run("diff", "work_plan", version["sequence"]) == ""
-    assert "it replaced nothing" in run("restore", "work_plan", version["sequence"])
+    assert "no text was replaced" in run("restore", "work_plan", version["sequence"])
     assert run.json("restore", "work_plan", version["sequence"])["restored"] == version["sequence"]
 
 
@@ -304,7 +304,7 @@ def test_doctor_names_a_wrong_configuration_and_looks_at_the_rest(run: Any) -> N
     assert found["configuration"][0] == "fault"
     assert "config.yaml:1: speed" in found["configuration"][1]
     assert found["folder"][0] == "sound"
-    assert found["database"][:2] == ("note", "not checked: the configuration must be in order first")
+    assert found["database"][:2] == ("note", "not checked: first fix the configuration")
     assert "documents" not in found
 
 
@@ -320,14 +320,14 @@ def test_doctor_names_a_damaged_database(filled: Any) -> None:
     assert _findings(filled)["database"][0] == "fault"
     database.write_bytes(b"nothing like it" * 1000)
     health, words, advice = _findings(filled)["database"]
-    assert (health, advice) == ("fault", "do what it says, then look again")
+    assert (health, advice) == ("fault", "do what it says, then run `orchestra-mem doctor` again")
     assert f"{database}: file is not a database" in words
     assert "fault" in filled("doctor", exit_code=1)
     database.unlink()
     health, words, advice = _findings(filled)["database"]
     assert health == "fault"
-    assert words.startswith(f"{database} is not there, and documents of a memory are: project_state.md, ")
-    assert advice.startswith("put a copy of it back before recording goes on. ")
+    assert words.startswith(f"{database} is missing, but there are documents of a memory: project_state.md, ")
+    assert advice.startswith("restore a copy of it before you record anything. ")
     assert not database.exists()
 
 
@@ -346,7 +346,7 @@ def test_doctor_names_damaged_and_missing_documents(filled: Any) -> None:
     assert any(f"{memory / 'work_plan.md'}:3: 'no field at all' is no" in each for each in words)
     assert any(f"{memory / 'decision_log.md'} is a folder" in each for each in words)
     (gone,) = [found for found in findings if found["part"] == "sessions" and found["health"] == "note"]
-    assert gone["words"].endswith(" is gone")
+    assert gone["words"].endswith(" is missing")
     session = gone["advice"].split("--session ")[1].rstrip("`")
     assert len(filled.json("ops", "--session", session, "--limit", "0")) == 60
 
@@ -359,7 +359,7 @@ def test_doctor_names_a_lock_that_is_held(run: Any, monkeypatch: pytest.MonkeyPa
     with FileLock(str(run.folder / ".obra" / "obra.lock")):
         found = _findings(run)
     assert found["lock"][0] == "fault"
-    assert "another process has held" in found["lock"][1]
+    assert "another process has locked" in found["lock"][1]
     assert found["memory"][0] == "fault"
 
 
@@ -407,9 +407,9 @@ def test_secrets_are_told_by_place_and_taken_out_when_agreed_to(run: Any) -> Non
         {"place": "operations 1, data", "kinds": {"github-token": 1}}
     ]
     assert run("redact", "apply", exit_code=1, stdin="no\n") == "nothing was rewritten\n"
-    assert run("redact", "apply", stdin="yes\n") == "rewritten: 1 text of the database and 0 files\n"
-    assert run("redact", "scan") == "no secret was found\n"
-    assert run("redact", "apply", "--yes") == "rewritten: 0 texts of the database and 0 files\n"
+    assert run("redact", "apply", stdin="yes\n") == "rewritten: 1 text in the database and 0 files\n"
+    assert run("redact", "scan") == "no secrets found\n"
+    assert run("redact", "apply", "--yes") == "rewritten: 0 texts in the database and 0 files\n"
 
 
 # Times
@@ -425,5 +425,5 @@ def test_times_are_iso_8601_or_spans_back() -> None:
     assert parse_time("2025-01-15T14:00:00+02:00") == now
     assert parse_time("2025-01-15T12:00:00") == datetime(2025, 1, 15, 12).astimezone(UTC)
     for given in ("noon", "", "999999w"):
-        with pytest.raises(BadParameter, match="is not a time; give ISO 8601 as in 2025-01-31T14:00"):
+        with pytest.raises(BadParameter, match="is not a time; use ISO 8601 such as 2025-01-31T14:00"):
             parse_time(given, now)

@@ -47,14 +47,14 @@ def test_a_long_history_is_refreshed_compacted_and_told(long_history: Path, run:
     lines = shown.splitlines()
     assert max(map(len, lines)) <= 80 or all(kept in line for line in lines if len(line) > 80)
     for title in (
-        "1. What was recorded", "2. The window over time", "3. What was compacted", "4. What the model would be given",
+        "1. What was recorded", "2. The window over time", "3. What was compacted", "4. What the model would get",
         "5. The documents",
     ):  # fmt: skip
         assert any(line.startswith(title) for line in lines), title
     words = " ".join(shown.split())
-    assert "The newest 160 of its commits are taken" in words
+    assert "The newest 160 of its commits are used" in words
     assert "160 operations of" in words
-    assert "They equal, value for value, what git told" in words
+    assert "They equal the data from git, value for value." in words
     shares = lines[next(place for place, line in enumerate(lines) if line.startswith("2. ")) + 1].split()
     assert len(shares) == 16
     assert 70 <= max(int(share.rstrip("%")) for share in shares) <= 100
@@ -83,7 +83,7 @@ def test_the_document_with_json_says_the_same(long_history: Path, run: Any) -> N
 def test_import_git_records_a_commit_once(long_history: Path, run: Any) -> None:
     """`import git` records each commit once: a limited import takes the newest, and a later one adds the others."""
     assert run("import", "git", long_history, "--limit", "3", "--agent", "ada") == (
-        f"recorded 3 operations of {long_history}\n"
+        f"recorded 3 operations from {long_history}\n"
     )
     assert run.json("import", "git", long_history) == {
         "source": str(long_history), "recorded": 197, "known": 3, "note": "", "faults": [],

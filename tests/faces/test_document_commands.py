@@ -124,7 +124,7 @@ def test_edit_tells_what_came_and_went(decided: Any, editor: Callable[[str], Non
     assert decided("edit", "decision_log") == f"{log}: lines added: 2, removed: 0\n"
     editor("exit 0")
     assert decided("edit", "decision_log") == f"{log}: not changed\n"
-    assert "what you save there is read as well" in decided.errors
+    assert "changes are read when they are saved" in decided.errors
 
 
 def test_edit_checks_and_exits_with_1_where_something_is_wrong(decided: Any, editor: Callable[[str], None]) -> None:
@@ -174,7 +174,7 @@ def test_edit_prefers_visual_and_tells_what_an_editor_did(run: Any, monkeypatch:
     monkeypatch.setenv("EDITOR", "no-such-editor")
     monkeypatch.setenv("VISUAL", "sh -c 'exit 7'")
     assert run.json("edit", "work_plan", exit_code=1)["editor_exit_code"] == 7
-    assert run.errors == "the editor ended with exit code 7; what it had saved is kept\n"
+    assert run.errors == "the editor ended with exit code 7; what it saved is kept\n"
     monkeypatch.delenv("VISUAL")
     run("edit", "work_plan", exit_code=3)
     assert "environment variable EDITOR: 'no-such-editor' cannot be started: No such file" in run.errors
@@ -246,7 +246,7 @@ def test_watch_shows_what_is_saved_within_a_second(run: Any) -> None:
         assert [output.readline() for _ in range(13)][-1] == "  … and 8 lines more\n"
         gone = len(plan.read_text().splitlines())
         plan.unlink()
-        assert output.readline().split()[2:] == ["work_plan", "is", "gone,", "+0", f"-{gone}"]
+        assert output.readline().split()[2:] == ["work_plan", "was", "deleted,", "+0", f"-{gone}"]
         for _ in range(13):
             output.readline()
         plan.write_text("again\n")
@@ -367,7 +367,7 @@ def test_check_finds_a_new_memory_in_order(run: Any) -> None:
     assert list((run.folder / ".obra").iterdir()) == []
     run("init")
     run("record", "note", '"x"')
-    assert run("check") == "the documents have no faults\n"
+    assert run("check") == "no faults in the documents and the search index\n"
 
 
 def test_check_needs_neither_database_nor_lock(run: Any) -> None:
@@ -378,7 +378,7 @@ def test_check_needs_neither_database_nor_lock(run: Any) -> None:
     memory = run.folder / ".obra" / "memory"
     memory.rename(memory.with_name("elsewhere"))
     memory.write_text("a file")
-    assert [each["problem"] for each in run.json("check", exit_code=1)["problems"]] == ["is no folder"]
+    assert [each["problem"] for each in run.json("check", exit_code=1)["problems"]] == ["is not a folder"]
     (run.folder / ".obra" / "config.yaml").write_text("speed: 9\n")
     run("check", exit_code=3)
 
@@ -428,7 +428,7 @@ def test_a_catalog_document_has_history_differences_and_earlier_texts(run: Any, 
     first_number = str(versions[0]["sequence"])
     assert "+- We deploy on Fridays." in run("diff", "catalog/ada", first_number)
     told = run("restore", "catalog/ada", first_number)
-    assert told.startswith(f"version {first_number} stands in catalog/ada; the text before is version ")
+    assert told.startswith(f"version {first_number} of catalog/ada is restored; the previous text is kept as version ")
     assert learnt.read_text() == first
     assert {each["content"] for each in run.json("catalog", "list", "--of", "ada")} == {
         "We deploy on Tuesdays.", "Tea is at four.",

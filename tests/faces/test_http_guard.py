@@ -204,7 +204,7 @@ def test_an_agent_acts_in_its_own_name(served: Served) -> None:
     found = served.bare.get("/api/memory/search", headers=headers, params={"q": "tea"}).json()["hits"]
     assert {hit["agent"] for hit in found} == {"carl"}
     problem = served.bare.get("/api/memory/relevant", headers=headers, params={"message": "tea", "ci": "b"})
-    assert (problem.status_code, problem.json()["detail"]) == (403, "agent 'carl' may not ask or act as 'b'")
+    assert (problem.status_code, problem.json()["detail"]) == (403, "agent 'carl' may not act as 'b'")
 
 
 def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:

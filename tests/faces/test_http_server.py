@@ -71,7 +71,7 @@ def test_a_chat_in_mid_stream_is_cut_off_and_recorded(project: Path) -> None:
         code, said = server.end(signal.SIGINT)
         assert (code, "Traceback" in said, time.monotonic() - begun < 15) == (130, False, True)
         assert "orchestra-mem: 1 answers are cut off, as the server ends\n" in said
-        assert said.splitlines()[-1].startswith("orchestra-mem: interrupted; what had been recorded stays")
+        assert said.splitlines()[-1].startswith("orchestra-mem: interrupted; everything recorded before is kept")
     with open_memory(project) as memory:
         question, answer = [each.data for each in memory.operations()]
     assert question == {"role": "user", "text": "Talk."}
@@ -89,8 +89,8 @@ def test_the_address_is_printed_with_the_token(project: Path) -> None:
     token = (project / ".obra" / "server" / "token").read_text().strip()
     assert re.fullmatch(rf"http://127\.0\.0\.1:\d+/\?token={token}\n", line)
     assert said.splitlines() == [
-        f"made a new memory in {project}/.obra", f"serving the memory of {project}; Ctrl-C ends it", "",
-        "orchestra-mem: interrupted; what had been recorded stays, and nothing was left half-done",
+        f"created a new memory in {project}/.obra", f"serving the memory of {project}; Ctrl-C ends it", "",
+        "orchestra-mem: interrupted; everything recorded before is kept, and no change was left incomplete",
     ]  # fmt: skip
     own = {"ORCHESTRA_MEM_TOKEN": "chosen-by-a-person-1234"}
     with running(project, env=own) as server:
@@ -109,8 +109,9 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
         )
     assert not (run.folder / ".obra").exists()
     run("serve", "--host", "0.0.0.0", exit_code=2)
-    assert "other machines reach 0.0.0.0: give a token of your own by ORCHESTRA_MEM_TOKEN or --token-file" in " ".join(
-        run.errors.replace("│", "").split()
+    assert (
+        "0.0.0.0 can be reached from other machines: set a token with ORCHESTRA_MEM_TOKEN or --token-file"
+        in " ".join(run.errors.replace("│", "").split())
     )
     for host in ("no.such.host.invalid", "a..b"):
         run("serve", "--host", host, "--token-file", "mine", exit_code=1)

@@ -45,7 +45,7 @@ def _transcript(file: Path, messages: int, text: str = "The oven of bakery {} is
 
 def test_a_second_time_nothing_is_recorded(run: Any, source: Path) -> None:
     """Importing twice, with or without the word `from`, records nothing new; skipped content is listed on stderr."""
-    assert run("import", source) == f"recorded 23 operations of {source}\n"
+    assert run("import", source) == f"recorded 23 operations from {source}\n"
     assert run.errors.endswith(
         "left out: 1 file-history-snapshot, 1 line of the program's own, 1 thinking, 1 image, 1 message of role "
         "developer, 1 preamble, 1 reasoning, 1 world_state, 1 compacted, 1 message of another branch, 1 thoughts, 1 "
@@ -53,7 +53,7 @@ def test_a_second_time_nothing_is_recorded(run: Any, source: Path) -> None:
     )
     done = run.json("import", "from", source, "--as", "transcripts")
     assert (done["recorded"], done["known"], done["faults"]) == (0, 14, [])
-    assert run("import", source) == f"recorded 0 operations of {source}; 23 had been recorded before\n"
+    assert run("import", source) == f"recorded 0 operations from {source}; 23 already recorded\n"
     assert len(run.json("ops", "--limit", "0")) == 23
 
 
@@ -88,7 +88,7 @@ def test_a_dry_run_says_what_would_come_and_changes_nothing(run: Any, source: Pa
     assert not (run.folder / ".obra").exists()
     run("import", source / "CLAUDE.md")
     assert run("import", source, "--dry-run") == (
-        f"would have recorded 22 operations of {source}; 1 had been recorded before\n"
+        f"would have recorded 22 operations from {source}; 1 already recorded\n"
         "12 message, 7 tool_use, 2 session_summary, 1 note\n"
     )
     assert len(run.json("ops")) == 1
@@ -121,8 +121,8 @@ def test_a_changed_file_is_its_next_version(run: Any, source: Path) -> None:
     assert run.json("import", source, "--as", "rules")["recorded"] == 1
     run("refresh")
     rules.write_text(first)
-    assert run("import", rules) == f"recorded 1 operation of {rules}\n"
-    assert run("import", rules) == f"recorded 0 operations of {rules}; 1 had been recorded before\n"
+    assert run("import", rules) == f"recorded 1 operation from {rules}\n"
+    assert run("import", rules) == f"recorded 0 operations from {rules}; 1 already recorded\n"
     run("refresh")
     versions = run.json("ops", "--type", "rules")
     assert [op["data"].get("replaces") for op in versions] == [None, "op 1", "op 2"]
@@ -180,7 +180,7 @@ def test_an_import_that_was_ended_goes_on_where_it_was(run: Any, tmp_path: Path,
     assert process.returncode == (-how if how is signal.SIGKILL else 130)
     assert "importing" not in errors
     assert "Traceback" not in errors
-    assert ("interrupted; what had been recorded stays" in errors) is (how is signal.SIGINT)
+    assert ("interrupted; everything recorded before is kept" in errors) is (how is signal.SIGINT)
     done = run.json("import", file)
     assert (done["recorded"], done["known"]) == (500 - begun, begun)
     texts = [op["data"]["text"] for op in run.json("ops", "--limit", "0")]

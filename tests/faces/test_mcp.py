@@ -102,7 +102,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         assert server("work_add", kind="epic", title="Pay", depends_on=[1]) == "Added epic 3.\n"
         yield server
     if request.param == "stdio":
-        assert (folder.parent / "errors").read_text() == f"made a new memory in {folder / '.obra'}\n"
+        assert (folder.parent / "errors").read_text() == f"created a new memory in {folder / '.obra'}\n"
 
 
 def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: Connection) -> None:
@@ -136,7 +136,7 @@ def test_what_was_recorded_is_found_and_given_word_for_word(server: Connection) 
     said = "We deploy on Tuesdays, as Ann is there."
     found = server("search", query="When do we deploy?", limit=1)
     hit = re.fullmatch(
-        r"```recalled search\n(op \d+|\S+) \(.+; \d+%\)\n  (.+)\n```\nThere is more: go on with offset=1\.\n", found
+        r"```recalled search\n(op \d+|\S+) \(.+; \d+%\)\n  (.+)\n```\nThere is more: continue with offset=1\.\n", found
     )
     assert hit
     assert said in hit[2]
@@ -153,7 +153,7 @@ def test_what_was_recorded_is_found_and_given_word_for_word(server: Connection) 
 
 def test_what_is_remembered_can_be_forgotten(server: Connection) -> None:
     """A remembered item can be expanded, and after `forget` a search does not find it."""
-    assert server("remember", content="The build needs Java 21.", type="insight", tags=["build"]) == "Kept as M1.\n"
+    assert server("remember", content="The build needs Java 21.", type="insight", tags=["build"]) == "Stored as M1.\n"
     assert "The build needs Java 21." in server("expand", reference="M1")
     assert server("forget", item="M1") == "M1 is hidden from everybody.\n"
     assert "The build needs Java 21." not in server("search", query="The build needs Java 21.")
@@ -204,7 +204,7 @@ def test_no_answer_is_over_its_budget_and_pages_lose_nothing(tmp_path: Path) -> 
                 pages.append(body)
                 if not behind:
                     break
-                more = re.search(r"go on with offset=(\d+)", behind)
+                more = re.search(r"continue with offset=(\d+)", behind)
                 assert more
                 assert int(more[1]) > offset
                 offset = int(more[1])
@@ -244,19 +244,19 @@ def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str)
     with WAYS[way](folder, "--agent", "bob") as server:
         assert "The key lies" not in server("search", query="The key lies under the mat.")
         assert "M1" in server("expand", reference="M1", refused=True)
-        assert server("remember", content="Ann is away.") == "Kept as M2.\n"
+        assert server("remember", content="Ann is away.") == "Stored as M2.\n"
         assert server("record", type="note", data="Seen.") == "Recorded as op1.\n"
         assert "op1 TIME note by bob: Seen." in server("recent")
         words = server("record", type="note", data="Seen.", agent="ann", refused=True)
-        assert words == "agent 'bob' may not ask or act as 'ann'"
-        assert server("sessions", refused=True) == ("sessions is not offered to agents: agent 'bob' may not ask for it")
+        assert words == "agent 'bob' may not act as 'ann'"
+        assert server("sessions", refused=True) == ("sessions is not available to agents: agent 'bob' may not use it")
         for tool, given in (("work_list", {}), ("work_show", {"id": 1}), ("work_set", {"id": 1, "status": "done"}),
                             ("work_add", {"kind": "epic", "title": "x"})):  # fmt: skip
             assert server(tool, refused=True, **given) == (
-                "state is not offered to agents: agent 'bob' may not ask for it"
+                "state is not available to agents: agent 'bob' may not use it"
             )
         assert server.ask(server.client.list_resources).resources == []
-        with pytest.raises(MCPError, match="documents is not offered to agents"):
+        with pytest.raises(MCPError, match="documents is not available to agents"):
             server.ask(server.client.read_resource, "memory://work_plan")
     with open_memory(folder) as memory:
         assert memory.catalog.get("M2").ci_source == "bob"
@@ -356,13 +356,13 @@ def test_clients_are_given_their_configuration(run: Program, home: Path) -> None
         assert run.json("mcp", "--install", client, "--agent", "bob") == {"mcpServers": {"orchestra-mem": server}}
     told = run("mcp", "--install", "vs-code", "--agent", "bob")
     assert json.loads(told) == {"servers": {"orchestra-mem": {"type": "stdio", **server}}}
-    assert run.errors == f"put this into {run.folder}/.vscode/mcp.json, or have it put there by --write\n"
+    assert run.errors == f"add this to {run.folder}/.vscode/mcp.json, or let --write add it\n"
     told = run("mcp", "--install", "codex", "--agent", "bob")
     assert tomllib.loads(told) == {"mcp_servers": {"orchestra-mem": server}}
-    assert run.errors == f"put this into {home}/.codex/config.toml, or have it put there by --write\n"
+    assert run.errors == f"add this to {home}/.codex/config.toml, or let --write add it\n"
     assert ([*run.folder.iterdir()], home.exists()) == ([], False)
     run("mcp", "--write", exit_code=2)
-    assert "it goes with --install CLIENT" in run.errors
+    assert "it needs --install CLIENT" in run.errors
 
 
 @pytest.mark.parametrize(("client", "file", "before"), cases("a_clients_file_is_written_and_what_is_there_stays"))
@@ -375,7 +375,7 @@ def test_a_clients_file_is_written_and_what_is_there_stays(
         pytest.skip("it is elsewhere")
     printed = read(run("mcp", "--install", client))
     ((section, entries),) = printed.items()
-    assert run("mcp", "--install", client, "--write") == f"put into {path}\n"
+    assert run("mcp", "--install", client, "--write") == f"written to {path}\n"
     assert read(path.read_text("utf-8")) == printed
     path.write_text(before, "utf-8")
     path.chmod(0o600)
@@ -386,7 +386,7 @@ def test_a_clients_file_is_written_and_what_is_there_stays(
     assert [*read(text)][: len(there)] == [*there]
     assert client != "codex" or text.startswith(before)
     assert client != "claude-code" or text.startswith('{\n    "a": 1.5,\n    "mcpServers": {\n        "b": {\n')
-    assert run("mcp", "--install", client, "--write") == f"{path} has it already: nothing was changed\n"
+    assert run("mcp", "--install", client, "--write") == f"{path} already has this entry: nothing was changed\n"
     assert (path.read_text("utf-8"), path.stat().st_mode & 0o777) == (text, 0o600)
     assert [each.name for each in path.parent.iterdir() if each.name.startswith(path.name)] == [path.name]
 
@@ -400,21 +400,21 @@ def test_another_entry_is_replaced_and_both_are_told(run: Program, home: Path) -
     assert [*json.loads((run.folder / ".mcp.json").read_text())["mcpServers"]] == ["orchestra-mem", "b"]
     run("mcp", "--install", "codex", "--write")
     run("mcp", "--install", "codex", "--write", "--agent", "bob", exit_code=1)
-    assert run.errors.endswith("put the entry in by hand: it has another [mcp_servers.orchestra-mem]\n")
+    assert run.errors.endswith("add the entry by hand: it already has a different [mcp_servers.orchestra-mem]\n")
 
 
 @pytest.mark.parametrize(
     ("client", "file", "text", "why"),
     [
-        ("claude-code", ".mcp.json", b'{\n  // mine\n  "mcpServers": {}}', "it is no JSON, or has comments"),
-        ("claude-code", ".mcp.json", b'{"mcpServers": ', "it is no JSON, or has comments, which would be lost: "),
-        ("claude-code", ".mcp.json", b"[]", "it has no object 'mcpServers' of servers"),
-        ("claude-code", ".mcp.json", b'{"mcpServers": []}', "it has no object 'mcpServers' of servers"),
+        ("claude-code", ".mcp.json", b'{\n  // mine\n  "mcpServers": {}}', "it is not JSON, or has comments"),
+        ("claude-code", ".mcp.json", b'{"mcpServers": ', "it is not JSON, or has comments, which would be lost: "),
+        ("claude-code", ".mcp.json", b"[]", "'mcpServers' in it is not an object of servers"),
+        ("claude-code", ".mcp.json", b'{"mcpServers": []}', "'mcpServers' in it is not an object of servers"),
         ("claude-code", ".mcp.json", b'{"b": {"c": 1, "d": 2, "c": 3}}', 'the key "c" stands twice in one object'),
         ("claude-code", ".mcp.json", b'{"a": "\xff"}', "'utf-8' codec"),
         ("claude-code", ".mcp.json", b"[" * 100_000, "maximum recursion"),
         ("codex", "../home/.codex/config.toml", b"a = ", "Invalid value"),
-        ("codex", "../home/.codex/config.toml", b"mcp_servers = 5", "it has no table 'mcp_servers' of servers"),
+        ("codex", "../home/.codex/config.toml", b"mcp_servers = 5", "'mcp_servers' in it is not a table of servers"),
         ("codex", "../home/.codex/config.toml", b"mcp_servers = {b = {command = 'b'}}", "Cannot declare"),
     ],
 )  # fmt: skip
@@ -426,6 +426,6 @@ def test_a_file_that_cannot_be_kept_is_refused(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text)
     run("mcp", "--install", client, "--write", exit_code=1)
-    assert run.errors.startswith(f"orchestra-mem: {path.resolve()} is left as it is, put the entry in by hand: {why}")
+    assert run.errors.startswith(f"orchestra-mem: {path.resolve()} was not changed, add the entry by hand: {why}")
     assert run.errors.count("\n") == 1
     assert path.read_bytes() == text

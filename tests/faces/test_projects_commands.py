@@ -67,7 +67,7 @@ def test_a_search_names_the_project_of_each_hit(shop: Program, tmp_path: Path, m
     shop("search", "SQLite", exit_code=4)
     assert not (tmp_path / ".obra").exists()
     shop("search", "x", "--all-projects", "--item", "1", exit_code=2)
-    assert "sessions and work items are of one project: leave out --session and --item" in shop.errors
+    assert "a session or work item belongs to one project: leave out --session and --item" in shop.errors
 
 
 def test_recommendations_name_their_projects_and_what_fails_is_noted(shop: Program, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_recommendations_name_their_projects_and_what_fails_is_noted(shop: Progr
 
 def test_what_recurs_is_listed_with_its_projects(shop: Program) -> None:
     """`projects recurring` lists decisions with their projects, exits with 1 if none recur, and needs at least two."""
-    assert shop("projects", "recurring", exit_code=1) == "nothing recurs\n"
+    assert shop("projects", "recurring", exit_code=1) == "no decision or rule recurs\n"
     shop("record", "message", '{"role": "user", "text": "We decided to use SQLite for the tests."}')
     shop("facts")
     assert sorted(shop("projects", "recurring", "--least", "2").splitlines()) == [

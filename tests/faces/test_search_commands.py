@@ -88,7 +88,7 @@ def test_a_search_says_what_is_certain_and_what_is_not(run: Any) -> None:
     assert run("search", "password hashing", exit_code=1) == "nothing found\n"
     run("record", "decision", "--text", "We use bcrypt because it is slow on purpose")
     shown = run("search", "password hashing", "--explain").split("\n")
-    assert shown[0] == "Nothing certain; perhaps:"
+    assert shown[0] == "No certain hits; perhaps:"
     assert shown[1].startswith("  1  op 1  Decision")
     assert re.fullmatch(r" +likelihood 0\.0[0-3]\d, perhaps", shown[-2])
     (hit,) = run.json("search", "password hashing")["hits"]
@@ -110,7 +110,7 @@ def _part(run: Any, exit_code: int = 0) -> Any:
 
 def test_an_index_that_is_not_there_yet_is_no_fault(said: Any) -> None:
     """A missing index is reported as sound, since the first search creates it."""
-    words = "not made yet; the first search makes it"
+    words = "not built yet; the first search builds it"
     assert _part(said) == {"part": "search", "health": "sound", "words": words, "advice": ""}
     assert f"search   {words}\n" in said("status")
 
@@ -131,7 +131,7 @@ def test_an_index_tells_what_it_holds_and_how_far_it_is_behind(said: Any) -> Non
     found = _part(said)
     assert found["health"] == "note"
     assert found["words"].endswith(" MB; 1 operations behind")
-    assert found["advice"] == "searches take it in, and `orchestra-mem index` does so now"
+    assert found["advice"] == "the next search indexes the rest; `orchestra-mem index` does it now"
     assert said.json("status")["search_index"].endswith("; 1 operations behind")
 
 
@@ -155,7 +155,7 @@ def test_a_damaged_index_is_named_and_the_next_search_makes_it_anew(said: Any, d
     (problem,) = said.json("check", exit_code=1)["problems"]
     assert problem["path"].endswith("search.db")
     assert problem["problem"] == fault
-    meanwhile = "the next search makes it anew: it is derived, nothing is lost"
+    meanwhile = "the next search rebuilds it; nothing is lost, because the index is derived data"
     assert problem["meanwhile"] == meanwhile
     found = _part(said, exit_code=1)
     assert (found["health"], found["advice"]) == ("fault", meanwhile)
@@ -175,7 +175,7 @@ def test_an_index_that_cannot_be_kept_is_no_success(said: Any, monkeypatch: pyte
     monkeypatch.setattr(os, "access", denied)
     monkeypatch.setattr(os, "supports_effective_ids", {denied})
     assert said("index", exit_code=4) == ""
-    assert f"the index cannot be kept: {home / 'index'} cannot be written to" in said.errors
+    assert f"the index was not saved in {home / 'index'}, so each search builds a temporary one" in said.errors
     assert "the index is up to date" not in said.errors
     assert said.json("index", exit_code=4)["error"]["exit_code"] == 4
     assert said.json("search", "bcrypt")["hits"]
@@ -214,7 +214,7 @@ def test_recommend_prints_what_past_work_says(filled: Program) -> None:
     assert found["decisions"][0]["source"] == "op 61"
     assert set(found) == {"task", "decisions", "rules", "failures", "similar_tasks", "notes"}
     assert filled("recommend", "zzqqxy", exit_code=1) == ""
-    told = "no past decision, rule, failure or similar task says anything for this one"
+    told = "no past decision, rule, failure or similar task was found for this task"
     assert filled.errors == f"orchestra-mem: {told}\n"
     assert filled.json("retrieve", "zzqqxy", exit_code=1)["entries"] == []
 
@@ -224,7 +224,7 @@ def test_recommend_prints_what_past_work_says(filled: Program) -> None:
 def test_without_a_task_it_says_what_is_missing(filled: Program, command: str, task: str) -> None:
     """An empty task exits with 2 and a message."""
     assert filled(command, task, exit_code=2) == ""
-    assert "it is empty: say what is to be done" in filled.errors
+    assert "must not be empty: say what is to be done" in filled.errors
 
 
 def test_a_context_recalls_for_a_query(filled: Program) -> None:
@@ -257,5 +257,5 @@ def test_an_agent_without_a_name_is_given_nothing(filled: Program, command: str)
     filled("catalog", "add", "The heron key lies in drawer 4.", "--of", "ada", "--type", "decision")
     for nobody in ("", " "):
         assert filled(command, "heron key", "--agent", nobody, exit_code=2) == ""
-        assert "name an agent, or leave it out" in filled.errors
+        assert "name an agent, or leave the option out" in filled.errors
     assert "drawer 4" in filled(command, "heron key", "--agent", " ada ")

@@ -76,7 +76,7 @@ def test_a_summary_is_redone_and_put_in_by_the_next_refresh(served: Program) -> 
     for number, answer in done.items():
         assert answer["method"] == ("extractive + good" if number in better else "extractive")
     assert better
-    assert "with the next refresh" in served("summaries")
+    assert "used at next refresh" in served("summaries")
     served("refresh")
     put_in = {each["id"]: each for each in served.json("summaries")}
     assert {put_in[number]["method"] for number in better} == {"extractive + good"}
@@ -88,7 +88,7 @@ def test_what_cannot_be_redone_is_said(served: Program) -> None:
     served("summaries", "redo", "S999", exit_code=1)
     assert "there is no summary S999" in served.errors
     served("summaries", "redo", exit_code=2)
-    assert "give redo, and only redo, the number of a summary" in served.errors
+    assert "`redo` needs the id of a summary, and `list` takes none" in served.errors
     served("summaries", "list", "S1", exit_code=2)
 
 

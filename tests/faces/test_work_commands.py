@@ -33,7 +33,7 @@ def test_work_is_listed_in_the_order_of_the_backlog(working: Any) -> None:
         ["#3", "story", "pending", "3", "Sign up [bold]"],
     ]
     working("work", "--limit", "2")
-    assert working.errors == "the first 2; --limit 0 lists all\n"
+    assert working.errors == "showing the first 2; --limit 0 shows all\n"
 
 
 @pytest.mark.parametrize(("options", "found"), cases("filters_are_those_of_the_memory"))
@@ -103,7 +103,7 @@ def test_a_plan_that_cannot_be_written_takes_no_change_back(run: Any, monkeypatc
 
     monkeypatch.setattr(OrchestratorContextManager, "refresh", refuse)
     assert run("work", "set", "1", "in-progress") == 'Epic #1 "User auth" is in progress\n'
-    assert run.errors.endswith("the documents are not up to date yet: the lock is held\n")
+    assert run.errors.endswith("the change is stored, but the documents could not be updated: the lock is held\n")
 
 
 @pytest.mark.parametrize(("arguments", "told"), cases("what_cannot_be_exits_with_1_and_says_why"))

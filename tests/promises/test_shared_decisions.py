@@ -579,19 +579,22 @@ def test_the_commands_say_for_whom_and_what_could_not_be_written(
     opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.").close()
     here = ("-C", str(tmp_path / "projects" / "shop"))
     assert run("decisions", "share", "K1", *here) == f"shared as K1: {EVERYBODYS}\n"
-    assert run("decisions", "share", "K1", "--tag", "x", *here) == f"shared already, as K1, for all: {EVERYBODYS}\n"
+    assert (
+        run("decisions", "share", "K1", "--tag", "x", *here)
+        == f"already shared as K1, for all projects: {EVERYBODYS}\n"
+    )
     assert run.errors == f"edit its line in {log_of(home)} to change that\n"
     log_of(home).unlink()
     log_of(home).mkdir()
-    assert run("decisions", "shared", *here) == "what is shared cannot be read\n"
+    assert run("decisions", "shared", *here) == "the shared log cannot be read\n"
     assert "is a folder" in run.errors
     assert run.json("decisions", "shared", *here) == []
     for _ in range(2):
         assert run("decisions", "share", "K2", *here).startswith("recorded as K2: We decided")
-        assert "when that can be written and a decision is shared again: " in run.errors
+        assert "; it is added there when the document can be written and a decision is shared again" in run.errors
         assert "is a folder" in run.errors
     log_of(home).rmdir()
-    assert run("decisions", "share", "K2", *here).startswith("shared already, as K2, for all: ")
+    assert run("decisions", "share", "K2", *here).startswith("already shared as K2, for all projects: ")
 
 
 def test_adopting_names_what_it_takes_the_place_of(home: Path, opened: Open, run: Program, tmp_path: Path) -> None:
@@ -600,4 +603,4 @@ def test_adopting_names_what_it_takes_the_place_of(home: Path, opened: Open, run
     own = "We decided to use MySQL for storage."
     opened("web", own).close()
     told = run("decisions", "adopt", "K1", "-C", str(tmp_path / "projects" / "web"))
-    assert told == f"adopted as K2: We decided to use PostgreSQL for storage.\nit takes the place of K1: {own}\n"
+    assert told == f"adopted as K2: We decided to use PostgreSQL for storage.\nit supersedes K1: {own}\n"

@@ -127,9 +127,9 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
     recorded: list[object] = []
     with desk.open() as there:
         assert re.search(
-            r"moved from schema .* to .*obra.db of .*: only that folder can", moves(there, laptop.config, SMALL)
+            r"moved from schema .* to .*obra.db on .*: only that folder can", moves(there, laptop.config, SMALL)
         )
-    with pytest.raises(StorageError, match=r"To go on here as well.*`orchestra-mem move --to URL`, with the URL in"):
+    with pytest.raises(StorageError, match=r"old place again as well.*`orchestra-mem move --to URL`, with the URL in"):
         desk.open()
     with laptop.open(config=SMALL) as here:
         assert len(here.operations()) == 2 + len(recorded)
