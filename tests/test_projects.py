@@ -86,7 +86,7 @@ def test_the_id_is_the_projects_own_and_goes_with_its_folder(make: Callable[...,
     (before,) = Projects().list()
     moved = project.rename(project.with_name("mill"))
     assert [each.note for each in Projects().list()] == [
-        "its memory is gone; `orchestra-mem projects remove` takes it off the list"
+        "its memory was not found; `orchestra-mem projects remove` removes it from the list"
     ]
     open_memory(moved).close()
     (found,) = Projects().list()
@@ -95,8 +95,8 @@ def test_the_id_is_the_projects_own_and_goes_with_its_folder(make: Callable[...,
     shutil.copytree(moved, copy)
     open_memory(copy).close()
     assert {each.path: each.note for each in Projects().list()} == {
-        copy: f"has the id of {moved}, as a copy has; give one of them a project.id of its own",
-        moved: f"has the id of {copy}, as a copy has; give one of them a project.id of its own",
+        copy: f"has the id of {moved} and may be a copy; set a different project.id in one of them",
+        moved: f"has the id of {copy} and may be a copy; set a different project.id in one of them",
     }
     (copy / ".obra" / "config.yaml").write_text("project: {id: 8}")
     open_memory(copy).close()

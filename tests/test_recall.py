@@ -45,5 +45,5 @@ def test_losses_are_of_one_session_or_of_all(memory: OrchestratorContextManager)
     first, second = memory.sessions()
     assert memory.losses(first.id[:8]) + memory.losses(second.id) == memory.losses()
     assert {s.session for s in memory.losses(second.id)} == {second.id}
-    with pytest.raises(NotFoundError, match=r"^no session begins with 'nothing'"):
+    with pytest.raises(NotFoundError, match=r"^no session id starts with 'nothing'"):
         memory.losses("nothing")

@@ -124,7 +124,11 @@ def test_session_is_found_by_an_unambiguous_beginning(log: SqlEventLog) -> None:
     assert log.session("12").id == "12-session"
     _end(log, "12-session")
     _record(log, _draft(), session=13)
-    for wanted, found in (("1", "several sessions begin"), ("2", "no session begins"), ("%", "no session begins")):
+    for wanted, found in (
+        ("1", "several session ids start"),
+        ("2", "no session id starts"),
+        ("%", "no session id starts"),
+    ):
         with pytest.raises(NotFoundError) as error:
             log.session(wanted)
         assert str(error.value) == f"{found} with '{wanted}'; `orchestra-mem sessions` lists them"
@@ -201,11 +205,12 @@ def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytes
 
 
 NO_DATABASE = (
-    "opening: {}: file is not a database; move the file away and put back a copy: the documents beside it are whole"
+    "opening: {}: file is not a database; move the file away and restore it from a backup; the documents next to it "
+    "are intact"
 )
 THEIRS = "{} is an SQLite database of another program; move it away or choose another folder"
 NEWER = (
-    f"{{}} has schema 99, this program knows schemas up to {len(MIGRATIONS)}; "
+    f"{{}} has schema version 99, but this program supports versions up to {len(MIGRATIONS)}; "
     "install the newer orchestra-mem that wrote it"
 )
 

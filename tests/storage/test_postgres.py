@@ -212,7 +212,9 @@ def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, config
     with open_memory(tmp_path, config=config) as memory:
         hanging = start("-c", stopping, tmp_path, json.dumps(config))
         os.waitpid(hanging.pid, os.WUNTRACED)
-        told = rf"orchestra-mem, process {hanging.pid} on {socket.gethostname()} has held it: end it where it hangs"
+        told = (
+            rf"locked by orchestra-mem, process {hanging.pid} on {socket.gethostname()}: end that process if it hangs"
+        )
         with pytest.raises(LockTimeoutError, match=told):
             memory.record_operation("note", {"text": "one"})
         hanging.kill()
@@ -280,7 +282,9 @@ def test_a_pooler_that_drops_the_options_is_refused_before_anything_is_made(
 
     monkeypatch.setattr(psycopg.Connection, "connect", without_options)
     monkeypatch.setattr(psycopg, "connect", without_options)
-    with pytest.raises(StorageError, match=r"left out the connection's options: its search_path is .*public' and not"):
+    with pytest.raises(
+        StorageError, match=r"connection options did not reach the server: its search_path is .*public' instead of"
+    ):
         open_memory(tmp_path, config=config)
     with postgres.connect() as connection:
         assert connection.execute("SELECT to_regclass('public.operations')").fetchone() == (None,)
