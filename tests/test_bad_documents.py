@@ -153,12 +153,12 @@ DAMAGES = {
     "a folder": Damage(do=_become_folder, problem=" is a folder", served=False),
     "a pipe": Damage(do=_become_pipe, problem=" is not a regular file", served=False),
     "a link that leads out": Damage(
-        do=_link_to("../../../outside.md", exists=True), problem=", which is outside the memory", served=False
+        do=_link_to("../../../outside.md", exists=True), problem=" is a symbolic link to ", served=False
     ),
     "a link to nowhere": Damage(
-        do=_link_to("/nonexist/x.md"), problem=" is a symbolic link that leads", served=False
+        do=_link_to("/nonexist/x.md"), problem=" is a symbolic link to ", served=False
     ),
-    "a link to itself": Damage(do=_link_to(""), problem=" is a symbolic link", served=False),
+    "a link to itself": Damage(do=_link_to(""), problem=" is a broken symbolic link", served=False),
     "a link inside": Damage(do=_link_to("inside.txt", exists=True), left=False),
     "read-only": Damage(do=_mark_read_only, problem=" is marked as read-only"),
 }  # fmt: skip
@@ -388,7 +388,7 @@ def test_a_paste_of_50_mb_costs_nothing(
         assert contexts[1].tokens > 0
         assert SERVED in context
         assert "are shown here.*" in context
-        assert problem.startswith(f"{path} is of 5")
+        assert problem.startswith(f"{path} has 5")
         assert problem.endswith("over the limit of 4 MB: only its beginning is read, and it is not updated; shorten it")
         assert (path.stat().st_size, path.stat().st_mtime_ns) == state
 

@@ -413,5 +413,5 @@ def test_the_home_is_where_the_variable_says_or_in_the_users_data_folder(
     assert found == [Path("/a/b"), tmp_path / "me/d", None]
     expected = platformdirs.user_data_path("orchestra-mem", appauthor=False)
     assert home_folder({}) == home_folder({"ORCHESTRA_MEM_HOME": " "}) == expected
-    with pytest.raises(StorageError, match="ORCHESTRA_MEM_HOME is c, another home in each folder: give a full path"):
+    with pytest.raises(StorageError, match="ORCHESTRA_MEM_HOME is c, a relative path: give an absolute path, or off"):
         home_folder({"ORCHESTRA_MEM_HOME": "c"})

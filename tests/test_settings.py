@@ -213,7 +213,8 @@ def test_a_key_of_an_earlier_time_is_left_out_and_told(load: Load, caplog: pytes
 @pytest.mark.parametrize(
     ("written", "found"),
     [
-        ("ten", "the text 'ten'"), ("0", "0"), ("3.5", "3.5"), ("true", "true"), ("", "nothing"), ("[3]", "a list"),
+        ("ten", "the text 'ten'"), ("0", "0"), ("3.5", "3.5"), ("true", "true"), ("", "an empty value"),
+        ("[3]", "a list"),
         ("9" * 5000, f"the text '{'9' * 60}' and 4940 more characters"),
     ],
 )  # fmt: skip

@@ -132,9 +132,7 @@ class ProjectRegistry:
             if not present:
                 note = "its memory was not found; `orchestra-mem projects remove` removes it from the list"
             elif copies:
-                note = (
-                    f"has the id of {', '.join(copies)}, and may be a copy; set a different project.id in one of them"
-                )
+                note = f"has the id of {', '.join(copies)} and may be a copy; set a different project.id in one of them"
             if present or not copies:
                 first = min([each.first_opened, *(other.first_opened for other in twins if other.path not in there)])
                 label = each.name if names.count(each.name) < 2 else f"{each.name} ({each.path})"

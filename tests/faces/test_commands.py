@@ -357,7 +357,7 @@ def test_doctor_names_a_lock_that_is_held(run: Any, monkeypatch: pytest.MonkeyPa
     with FileLock(str(run.folder / ".obra" / "obra.lock")):
         found = _findings(run)
     assert found["lock"][0] == "fault"
-    assert "another process has locked" in found["lock"][1]
+    assert "another process has held" in found["lock"][1]
     assert found["memory"][0] == "fault"
 
 
