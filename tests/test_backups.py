@@ -225,7 +225,7 @@ def test_a_backup_is_read_and_never_changes(tmp_path: Path, kept: Path, monkeypa
     home = target / ".obra"
     assert words == [
         f"what is here can be read, and nothing can be recorded: {home} is a backup and is read-only; "
-        "`orchestra-mem restore-backup` makes a memory of it",
+        "`orchestra-mem restore-backup` restores a memory from it",
         f"orchestra-mem: record: {home / 'obra.db'}: this memory is read-only; `orchestra-mem status` shows why",
     ]
     assert in_folder(target) == before
