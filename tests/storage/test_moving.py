@@ -101,7 +101,7 @@ def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any
     reactivate(machine.project, machine.settings(SMALL))
     with machine.open(config=SMALL) as memory:
         memory.record_operation("note", {"text": "One more loaf."})
-    with pytest.raises(StorageError, match=r"already contains another memory: its table operations has other rows\. .*`DROP SCHEMA … CASCADE`"):
+    with pytest.raises(StorageError, match=r"already contains another memory: .* operations .*`DROP SCHEMA … CASCADE`"):
         machine.move(SMALL, machine.config)
     with machine.open(config=SMALL) as memory:
         assert memory.record_operation("note", {"text": "And one."}).id == 22
