@@ -179,7 +179,7 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     """Translate an `OSError` raised while `doing` something (such as "reading") to `path`."""
     cause = error.strerror or str(error)
     if error.errno in _FULL:
-        return StorageFullError(f"{doing} {path}: {cause}; free some space, then go on: nothing recorded is lost")
+        return StorageFullError(f"{doing} {path}: {cause}; free some space and try again; nothing recorded is lost")
     if error.errno in _READ_ONLY:
         right = "read" if doing == "reading" else "write"
         return StorageReadOnlyError(f"{doing} {path}: {cause}; give this user the right to {right} there")
@@ -209,9 +209,9 @@ def database_error(error: Exception, text: str, *, kept: str) -> StorageError | 
     """
     code = getattr(error, "sqlite_errorname", "") or ""
     if code.startswith("SQLITE_FULL"):
-        return StorageFullError(f"{text}; free some space, then go on: {kept}")
+        return StorageFullError(f"{text}; free some space and try again; {kept}")
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return LockTimeoutError(f"{text}; another process has held it for too long, see storage.busy_timeout_s")
+        return LockTimeoutError(f"{text}; another process has locked it for too long; see storage.busy_timeout_s")
     if code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
         return StorageReadOnlyError(f"{text}; give this user the right to write there")
     return None

@@ -224,10 +224,9 @@ def test_a_backup_is_read_and_never_changes(tmp_path: Path, kept: Path, monkeypa
     words = program("-C", target, "record", "note", "--text", "x", exit_code=4).splitlines()
     home = target / ".obra"
     assert words == [
-        f"what is here can be read, and nothing can be recorded: {home} is a backup and stays as it was made; "
-        "`orchestra-mem restore-backup` makes a memory of it",
-        f"orchestra-mem: record: {home / 'obra.db'}: this memory may be read and not be written; "
-        "`orchestra-mem status` says why",
+        f"what is here can be read, and nothing can be recorded: {home} is a backup and is read-only; "
+        "`orchestra-mem restore-backup` restores a memory from it",
+        f"orchestra-mem: record: {home / 'obra.db'}: this memory is read-only; `orchestra-mem status` shows why",
     ]
     assert in_folder(target) == before
     assert [each.path for each in Projects().list()] == []
@@ -330,7 +329,7 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
         assert program("-C", kept, "backup", *arguments, exit_code=4) == words
     for command in (["backup", tmp_path / "other"], ["move", "--to", "postgresql:///x"], ["redact", "apply", "--yes"]):
         told = program("-C", target, *command, exit_code=4)
-        assert told.startswith(f"{target / '.obra'} is a backup and stays as it was made")
+        assert told.startswith(f"{target / '.obra'} is a backup and is read-only")
 
     def restored(folder: Path) -> str:
         return program("-C", empty, "restore-backup", folder, exit_code=4)

@@ -151,14 +151,14 @@ DAMAGES = {
     "empty": Damage(do=_text(lambda text: ""), problem=" is empty", left=False, served=False),
     "deleted": Damage(do=lambda path, text: path.unlink(), problem=" is missing", left=False, served=False),
     "a folder": Damage(do=_become_folder, problem=" is a folder", served=False),
-    "a pipe": Damage(do=_become_pipe, problem=" is no file", served=False),
+    "a pipe": Damage(do=_become_pipe, problem=" is not a regular file", served=False),
     "a link that leads out": Damage(
-        do=_link_to("../../../outside.md", exists=True), problem=" is a symbolic link that leads out of", served=False
+        do=_link_to("../../../outside.md", exists=True), problem=" is a symbolic link to ", served=False
     ),
     "a link to nowhere": Damage(
-        do=_link_to("/nonexist/x.md"), problem=" is a symbolic link that leads", served=False
+        do=_link_to("/nonexist/x.md"), problem=" is a symbolic link to ", served=False
     ),
-    "a link to itself": Damage(do=_link_to(""), problem=" is a symbolic link", served=False),
+    "a link to itself": Damage(do=_link_to(""), problem=" is a broken symbolic link", served=False),
     "a link inside": Damage(do=_link_to("inside.txt", exists=True), left=False),
     "read-only": Damage(do=_mark_read_only, problem=" is marked as read-only"),
 }  # fmt: skip
@@ -388,8 +388,8 @@ def test_a_paste_of_50_mb_costs_nothing(
         assert contexts[1].tokens > 0
         assert SERVED in context
         assert "are shown here.*" in context
-        assert problem.startswith(f"{path} is of 5")
-        assert problem.endswith("over 4 MB: its beginning is served, and it is left as it is; take out what was pasted")
+        assert problem.startswith(f"{path} has 5")
+        assert problem.endswith("over the limit of 4 MB: only its beginning is read, and it is not updated; shorten it")
         assert (path.stat().st_size, path.stat().st_mtime_ns) == state
 
 
@@ -434,7 +434,9 @@ def test_flush_waits_for_a_session_document_that_is_no_text(project: Path, clock
         path = live(memory)
         text = path.read_text()
         path.write_bytes(text.encode("utf-16"))
-        with pytest.raises(DocumentError, match=r"is UTF-16, not UTF-8; save it as UTF-8; until then it is served"):
+        with pytest.raises(
+            DocumentError, match=r"is UTF-16, not UTF-8; save it as UTF-8; until then it is read, but not updated"
+        ):
             memory.flush_session()
     with open_memory(project, config=CONFIG, clock=clock) as memory:
         _record(memory, "meanwhile", 3)

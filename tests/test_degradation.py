@@ -118,11 +118,11 @@ def test_an_embedder_that_fails_is_left_alone_and_is_back_by_itself(tmp_path: Pa
         assert sources(memory, "doctor")[0] == "op 3"
         assert problems_of(memory) == []
         server.broken = True
-        assert any("no embeddings of 'm'" in note and "answered with 400" in note for note in notes(memory))
+        assert any("no embeddings from 'm'" in note and "answered with 400" in note for note in notes(memory))
         asked = len(server.requests)
         told = {notes(memory) for _ in range(10)}
         ((note,),) = told
-        assert note.startswith(f"{OFF}no embeddings of 'm'")
+        assert note.startswith(f"{OFF}no embeddings from 'm'")
         assert note.endswith("busy now")
         assert sources(memory, "bcrypt")[0] == "op 1"
         assert note in [problem["problem"] for problem in problems_of(memory)]
@@ -150,7 +150,7 @@ def test_where_vectors_cannot_be_written_what_is_there_answers(tmp_path: Path) -
             other.execute("ROLLBACK")
         other.close()
         assert note.startswith("the newest may be missing, the index could not be brought up: ")
-        assert "another process has held it for too long" in note
+        assert "another process has locked it for too long" in note
         assert sources(memory, "amber key")[0] == "op 4"
 
 
@@ -195,5 +195,5 @@ def test_an_index_that_is_found_damaged_while_it_is_open_is_made_anew(tmp_path: 
             connection.close()
             answer = memory.search("bcrypt")
             assert [hit.chunk.source for hit in answer.hits] == before
-            assert "made anew" in " ".join(answer.notes)
+            assert "rebuilt" in " ".join(answer.notes)
             assert notes(memory) == ()

@@ -394,5 +394,5 @@ def test_any_filter_is_a_question(tmp_path: Path) -> None:
         assert memory.query_recent_operations(limit=10**30) == [recorded]
         assert memory.facts(limit=10**30) == []
         assert memory.search("nothing of that kind", limit=10**30).hits is not None
-        with pytest.raises(NotFoundError, match=r"no session begins with '\\udcff'"):
+        with pytest.raises(NotFoundError, match=r"no session id starts with '\\udcff'"):
             memory.losses("\udcff")

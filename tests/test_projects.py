@@ -86,7 +86,7 @@ def test_the_id_is_the_projects_own_and_goes_with_its_folder(make: Callable[...,
     (before,) = Projects().list()
     moved = project.rename(project.with_name("mill"))
     assert [each.note for each in Projects().list()] == [
-        "its memory is gone; `orchestra-mem projects remove` takes it off the list"
+        "its memory was not found; `orchestra-mem projects remove` removes it from the list"
     ]
     open_memory(moved).close()
     (found,) = Projects().list()
@@ -95,8 +95,8 @@ def test_the_id_is_the_projects_own_and_goes_with_its_folder(make: Callable[...,
     shutil.copytree(moved, copy)
     open_memory(copy).close()
     assert {each.path: each.note for each in Projects().list()} == {
-        copy: f"has the id of {moved}, as a copy has; give one of them a project.id of its own",
-        moved: f"has the id of {copy}, as a copy has; give one of them a project.id of its own",
+        copy: f"has the id of {moved} and may be a copy; set a different project.id in one of them",
+        moved: f"has the id of {copy} and may be a copy; set a different project.id in one of them",
     }
     (copy / ".obra" / "config.yaml").write_text("project: {id: 8}")
     open_memory(copy).close()
@@ -413,5 +413,5 @@ def test_the_home_is_where_the_variable_says_or_in_the_users_data_folder(
     assert found == [Path("/a/b"), tmp_path / "me/d", None]
     expected = platformdirs.user_data_path("orchestra-mem", appauthor=False)
     assert home_folder({}) == home_folder({"ORCHESTRA_MEM_HOME": " "}) == expected
-    with pytest.raises(StorageError, match="ORCHESTRA_MEM_HOME is c, another home in each folder: give a full path"):
+    with pytest.raises(StorageError, match="ORCHESTRA_MEM_HOME is c, a relative path: give an absolute path, or off"):
         home_folder({"ORCHESTRA_MEM_HOME": "c"})

@@ -47,8 +47,8 @@ def test_losses_are_of_one_session_or_of_all(memory: OrchestratorContextManager)
     assert {s.session for s in memory.losses(second.id)} == {second.id}
     for name in ("nothing", "%"):
         with pytest.raises(
-            NotFoundError, match=f"^no session begins with '{name}'; `orchestra-mem sessions` lists them$"
+            NotFoundError, match=f"^no session id starts with '{name}'; `orchestra-mem sessions` lists them$"
         ):
             memory.losses(name)
-    with pytest.raises(NotFoundError, match=r"^several sessions begin with ''"):
+    with pytest.raises(NotFoundError, match=r"^several session ids start with ''"):
         memory.session_document("")

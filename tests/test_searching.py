@@ -237,7 +237,7 @@ def _answers(memory: OrchestratorContextManager) -> list[dict[tuple[str, str], A
     )  # fmt: skip
     queries = ("the garnet lamp of the shop", "harbour", "#3")
     answers = [memory.search(query, where=where, limit=500) for query in queries for where in filters]
-    assert "made anew" not in " ".join(note for answer in answers for note in answer.notes)
+    assert "rebuilt" not in " ".join(note for answer in answers for note in answer.notes)
     return [{(hit.chunk.source, hit.chunk.text): hit.likelihood for hit in answer.hits} for answer in answers]
 
 
@@ -265,7 +265,7 @@ def test_an_index_that_was_kept_up_answers_as_one_that_is_made_anew(
             else:
                 memory.state.change(rng.choice(items).id, title=text)
         elif step == "search":
-            assert "made anew" not in " ".join(memory.search(text).notes)
+            assert "rebuilt" not in " ".join(memory.search(text).notes)
         else:
             {"refresh": memory.refresh, "flush": memory.flush_session}[step]()
     kept = _answers(memory)

@@ -213,7 +213,8 @@ def test_a_key_of_an_earlier_time_is_left_out_and_told(load: Load, caplog: pytes
 @pytest.mark.parametrize(
     ("written", "found"),
     [
-        ("ten", "the text 'ten'"), ("0", "0"), ("3.5", "3.5"), ("true", "true"), ("", "nothing"), ("[3]", "a list"),
+        ("ten", "the text 'ten'"), ("0", "0"), ("3.5", "3.5"), ("true", "true"), ("", "an empty value"),
+        ("[3]", "a list"),
         ("9" * 5000, f"the text '{'9' * 60}' and 4940 more characters"),
     ],
 )  # fmt: skip
@@ -276,7 +277,7 @@ def test_faults_in_overrides_are_told_like_others(load: Load) -> None:
         "overrides: storage.durability: is given twice; remove one",
         "overrides: 5: unknown key",
         "overrides: storage.durability: must be one of normal, full, not a value of type type",
-        "overrides: storage.lock_timeout_s: must be a number from 0 to 86400, not one of 40 digits or more",
+        "overrides: storage.lock_timeout_s: must be a number from 0 to 86400, not a number of 40 or more digits",
         "overrides: storage.busy_timeout_s: must be a number from 0 to 86400, not inf",
         "overrides: tokens: must be a section with keys below it, not a value of type set",
     ]
@@ -290,7 +291,7 @@ def test_all_faults_of_all_sources_are_told_at_once(load: Load) -> None:
         load(content, environ, {"tokens": {"counter": "abacus"}})
     assert str(caught.value) == (
         "configuration has 6 faults:\n"
-        "  .obra/config.yaml:5: storage.durability: stands here and on line 2; remove one\n"
+        "  .obra/config.yaml:5: storage.durability: appears here and on line 2; remove one\n"
         "  .obra/config.yaml:2: storage.durability: must be one of normal, full, not the text 'fast'\n"
         "  .obra/config.yaml:3: storage.speed: unknown key\n"
         "  .obra/config.yaml:7: tokens.cache_entries: must be a whole number from 1 to 10000000, not -1\n"
@@ -306,7 +307,7 @@ def test_all_faults_of_all_sources_are_told_at_once(load: Load) -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ("storage:\n\tdurability: full\n", ":2: is indented with a tab; YAML takes spaces only"),
+        ("storage:\n\tdurability: full\n", ":2: is indented with a tab; YAML allows only spaces"),
         ("a: 1\nstorage: [1,\n", ":3: is not YAML: expected the node content, but found '<stream end>' (column 1)"),
         ("a: 1\nb: \x07\n", ":2: has a control character (U+0007); remove it"),
         (b"a: 1\nb: \xe4\n", ":2: is not UTF-8 (byte 0xe4); save it as UTF-8"),
@@ -384,7 +385,7 @@ def test_any_text_as_a_file_is_read_or_refused_in_words(tmp_path_factory: pytest
 def test_what_cannot_be_read_is_a_fault_and_not_taken_for_missing(load: Load) -> None:
     """A folder or named pipe in the file's place, or a file in the folder's, is a fault; a pipe is never opened."""
     os.mkfifo(Path(".obra/config.yaml"))
-    assert _faults(load) == [".obra/config.yaml: cannot be read: it is a named pipe, no file"]
+    assert _faults(load) == [".obra/config.yaml: cannot be read: it is a named pipe, not a file"]
     Path(".obra/config.yaml").unlink()
     Path(".obra/config.yaml").mkdir()
     assert _faults(load) == [".obra/config.yaml: cannot be read: Is a directory"]

@@ -297,7 +297,7 @@ def _read_only(project: Path, told: dict[str, int]) -> None:
         if memory.session_memory.session is not None:
             refused += [memory.refresh, memory.flush_session]
         for call in refused:
-            why = r"may be read and not be written(; `orchestra-mem status` says why|: .*; give this user the right)"
+            why = r"this memory is read-only; `orchestra-mem status` shows why|written: .*; give this user the right"
             with pytest.raises(StorageReadOnlyError, match=why) as error:
                 call()
             assert str(project / ".obra") in str(error.value), error.value
@@ -369,7 +369,7 @@ def full_index(folder: Path) -> None:
     run = Program(project)
     assert EARLY in run("search", "reactor pump", "-C", project, "--limit", "1")
     assert "the newest may be missing, the index could not be brought up: " in run.errors
-    assert "is full; free some space, then go on" in run.errors
+    assert "is full; free some space and try again" in run.errors
     run("index", "-C", project, exit_code=4)
     assert "is full" in run.errors
     subprocess.run(["mount", "-o", "remount,size=64m", str(index)], check=True)

@@ -162,9 +162,9 @@ def _expected(key: str, value: object) -> str:
 
 def _told(value: object) -> str:
     if value is None or isinstance(value, bool):
-        return {None: "nothing", True: "true", False: "false"}[value]
+        return {None: "an empty value", True: "true", False: "false"}[value]
     if isinstance(value, int) and abs(value) >= 10**40:  # `str` refuses more than 4,300 digits
-        return "one of 40 digits or more"
+        return "a number of 40 or more digits"
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, str):
@@ -179,7 +179,7 @@ def _first(leaves: Iterator[tuple[str, _Given]], faults: list[ConfigFault]) -> d
     found: dict[str, _Given] = {}
     for key, given in leaves:
         if key in found:
-            other = f"stands here and on line {found[key].line}" if given.line else "is given twice"
+            other = f"appears here and on line {found[key].line}" if given.line else "is given twice"
             faults.append(given.fault(key, f"{other}; remove one"))
         else:
             found[key] = given
@@ -218,7 +218,7 @@ def _in_file(path: Path, faults: list[ConfigFault]) -> dict[str, _Given]:
     """Read a configuration file and add its syntax faults to `faults`; a missing file counts as empty."""
     try:
         if stat.S_ISFIFO(path.stat().st_mode):  # opening it would wait for a writer
-            raise OSError(0, "it is a named pipe, no file")
+            raise OSError(0, "it is a named pipe, not a file")
         raw = path.read_bytes()
     except FileNotFoundError:
         return {}
@@ -253,7 +253,7 @@ def _unreadable(error: Exception, raw: bytes) -> tuple[str, int]:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         mark = error.problem_mark
         if "'\\t'" in str(error.problem):
-            return "is indented with a tab; YAML takes spaces only", mark.line + 1
+            return "is indented with a tab; YAML allows only spaces", mark.line + 1
         return f"is not YAML: {error.problem} (column {mark.column + 1})", mark.line + 1
     return "is nested too deeply" if isinstance(error, RecursionError) else f"is not YAML: {error}", 0
 

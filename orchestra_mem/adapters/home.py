@@ -35,7 +35,7 @@ def home_folder(environ: Mapping[str, str]) -> Path | None:
         return None
     if given:
         if not (folder := Path(os.path.expanduser(given))).is_absolute():
-            raise StorageError(f"{HOME_VARIABLE} is {given}, another home in each folder: give a full path, or off")
+            raise StorageError(f"{HOME_VARIABLE} is {given}, a relative path: give an absolute path, or off")
         return folder
     import platformdirs  # takes milliseconds to import
 
@@ -93,7 +93,7 @@ class ProjectRegistry:
         try:
             self.put(project, passing=False)
         except StorageError as error:  # such as a full disk, or a home without write permission
-            logger.info("the project is not listed: %s", error)
+            logger.info("could not add the project to the list: %s", error)
 
     def put(self, project: ListedProject, *, passing: bool = True) -> None:
         """Add or update a project; no write if nothing changes. `passing`: Include projects in the temporary folder."""
@@ -130,9 +130,9 @@ class ProjectRegistry:
             copies = [str(other.path) for other in twins if other.path in there]
             present, note = each.path in there, ""
             if not present:
-                note = "its memory is gone; `orchestra-mem projects remove` takes it off the list"
+                note = "its memory was not found; `orchestra-mem projects remove` removes it from the list"
             elif copies:
-                note = f"has the id of {', '.join(copies)}, as a copy has; give one of them a project.id of its own"
+                note = f"has the id of {', '.join(copies)} and may be a copy; set a different project.id in one of them"
             if present or not copies:
                 first = min([each.first_opened, *(other.first_opened for other in twins if other.path not in there)])
                 label = each.name if names.count(each.name) < 2 else f"{each.name} ({each.path})"

@@ -30,7 +30,7 @@ def language_model(model: AnyModel, *, context_tokens: int = 8_192) -> LanguageM
     send = getattr(model, "send_prompt", model)
     if not callable(send):
         raise TypeError(
-            f"{type(model).__name__} is no model: give a LanguageModel (orchestra_mem.model_types), an object with "
+            f"{type(model).__name__} is not a model: pass a LanguageModel (orchestra_mem.model_types), an object with "
             "send_prompt(prompt), or a callable that takes a prompt and returns the answer"
         )
     return PromptedModel(send, name=getattr(model, "__name__", type(model).__name__), context_tokens=context_tokens)
@@ -64,9 +64,9 @@ class PromptedModel:
             try:
                 text = self._send(_as_text(messages, schema))
             except Exception as error:  # the host's code may raise anything
-                raise ModelError(f"{self.name} broke: {type(error).__name__}: {error}") from error
+                raise ModelError(f"{self.name} failed: {type(error).__name__}: {error}") from error
         if not isinstance(text, str):
-            raise ModelError(f"{self.name} answers with a {type(text).__name__}, not with a text")
+            raise ModelError(f"{self.name} returned a value of type {type(text).__name__} instead of text")
         most = _MOST_CHARS_A_TOKEN * max_tokens
         finish = Finish.LENGTH if len(text) > most else Finish.STOP
         return Generation(

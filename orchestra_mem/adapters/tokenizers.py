@@ -183,7 +183,7 @@ class CachedCounter:
 
     def __init__(self, *counters: TokenCounter, max_entries: int = 20_000, file: Path | None = None) -> None:
         if max_entries < 1:
-            raise ValueError(f"a cache needs room: max_entries is {max_entries}")
+            raise ValueError(f"max_entries is {max_entries}: must be at least 1")
         self._counters = counters
         self._max_entries = max_entries
         self._lock = Lock()
@@ -250,7 +250,7 @@ class CachedCounter:
                     counter.count("")  # loads its vocabulary, or fails
                 return counter
             except TokenizerError as error:
-                _log.warning("tokens are not counted by %s: %s", counter.name, error)
+                _log.warning("cannot count tokens with %s: %s", counter.name, error)
         return last
 
     def keep(self, also: Callable[[], object]) -> None:
@@ -303,7 +303,7 @@ def open_counter(
     known = {"auto": (own, tiktoken, estimate), "gguf": (own,), "tiktoken": (tiktoken,), "estimate": (estimate,)}
     counters = [each for each in known.get(name, ()) if each is not None]
     if not counters:
-        raise TokenizerError(f"there is no token counter {name!r}; use one of: {', '.join(known)}")
+        raise TokenizerError(f"unknown token counter {name!r}; use one of: {', '.join(known)}")
     counter = CachedCounter(*counters, max_entries=cache_entries, file=file)
     if name != "auto":
         counter.count("")  # fail now if the named counter is not available

@@ -182,11 +182,12 @@ def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytes
 
 
 NO_DATABASE = (
-    "opening: {}: file is not a database; move the file away and put back a copy: the documents beside it are whole"
+    "opening: {}: file is not a database; move the file away and restore it from a backup; the documents next to it "
+    "are intact"
 )
 THEIRS = "{} is an SQLite database of another program; move it away or choose another folder"
 NEWER = (
-    f"{{}} has schema 99, this program knows schemas up to {len(MIGRATIONS)}; "
+    f"{{}} has schema version 99, but this program supports versions up to {len(MIGRATIONS)}; "
     "install the newer orchestra-mem that wrote it"
 )
 

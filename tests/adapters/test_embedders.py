@@ -91,7 +91,7 @@ def test_a_folder_whose_model_cannot_be_used_is_told(tmp_path: Path, monkeypatch
         return str(error.value)
 
     for name in ("model.onnx", "tokenizer.json"):
-        to_do = "put a sentence-transformers model in ONNX and its tokenizer there"
+        to_do = "put a sentence-transformers model in ONNX format and its tokenizer there"
         assert told() == f"{tmp_path} has no {name}; {to_do}"
         (tmp_path / name).write_bytes(b"not a model")
     with monkeypatch.context() as patch:

@@ -144,7 +144,7 @@ def test_append_that_fails_half_way_leaves_the_document_as_before(
         with pytest.raises(StorageFullError) as error:
             store.append(path, "two, which is longer\n", name="x")
     assert str(error.value) == (
-        f"appending to {path}: No space left on device; free some space, then go on: nothing recorded is lost"
+        f"appending to {path}: No space left on device; free some space and try again; nothing recorded is lost"
     )
     assert path.read_text() == "one\n"
     store.append(path, "two\n", name="x")
@@ -212,7 +212,7 @@ def test_lock_of_another_process_is_waited_for_and_told(tmp_path: Path) -> None:
         holder.kill()
         holder.wait()
     assert str(error.value) == (
-        f"another process has held {tmp_path / 'lock'} for 0.2 s; see storage.lock_timeout_s, or end that process"
+        f"another process has locked {tmp_path / 'lock'} for 0.2 s; see storage.lock_timeout_s, or end that process"
     )
     assert (tmp_path / "lock").exists()
     with store.lock():

@@ -58,13 +58,15 @@ def test_a_file_that_is_no_embedding_model_is_told(
     """A missing file, reranker, oversized model or other file is refused when the embedder is created."""
     pytest.importorskip("llama_cpp", reason="needs the extra llama")
     path = tmp_path / "x.gguf"
-    with pytest.raises(EmbedderError, match=r"no embeddings can be had of .*: there is no file"):
+    with pytest.raises(EmbedderError, match=r"cannot be used for embeddings: .* does not exist"):
         GgufEmbedder(path)
-    with pytest.raises(EmbedderError, match=r"rank.gguf ranks texts and gives no embeddings; set search.model_path to"):
+    with pytest.raises(
+        EmbedderError, match=r"rank.gguf is a reranker and returns no embeddings; set search.model_path to"
+    ):
         GgufEmbedder(_ranking(smollm_gguf, tmp_path))
     monkeypatch.setattr(trial, "available_bytes", lambda: 9)
-    with pytest.raises(EmbedderError, match=r" GB are free; take a smaller model$"):
+    with pytest.raises(EmbedderError, match=r" GB are free; use a smaller model$"):
         GgufEmbedder(smollm_gguf)
     path.write_bytes(b"nothing of it")
-    with pytest.raises(EmbedderError, match=r"is no GGUF: it begins with b'noth'"):
+    with pytest.raises(EmbedderError, match=r"is not a GGUF file: it begins with b'noth'"):
         GgufEmbedder(path)

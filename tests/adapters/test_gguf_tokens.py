@@ -164,10 +164,10 @@ def test_where_it_cannot_be_had_the_next_one_counts(tmp_path: Path, caplog: pyte
         assert [counter.count("hello world") for _ in range(3)] == [2, 2, 2]
     assert (counter.name, counter.exact) == ("tiktoken cl100k_base", False)
     assert [record.message for record in caplog.records] == [
-        f"tokens are not counted by vocabulary of no: there is no file {tmp_path / 'no.gguf'}; set llm.model_path or "
-        "search.model_path to a model's GGUF"
+        f"cannot count tokens with vocabulary of no: {tmp_path / 'no.gguf'} does not exist; set llm.model_path or "
+        "search.model_path to a GGUF model file"
     ]
-    with pytest.raises(TokenizerError, match=r"^there is no file"):
+    with pytest.raises(TokenizerError, match=r"no\.gguf does not exist; "):
         missing.count("a")
 
 

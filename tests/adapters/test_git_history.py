@@ -165,7 +165,7 @@ def test_a_shallow_clone_is_read_as_far_as_it_goes_and_says_so(repository: Repos
     shallow = tmp_path / "shallow"
     subprocess.run(["git", "clone", "--quiet", "--depth", "2", f"file://{repository.path}", str(shallow)], check=True)
     history = open_git_history(shallow)
-    assert history.note == f"{shallow} is a shallow clone: the commits before its newest 2 are missing"
+    assert history.note == f"{shallow} is a shallow clone: it has only the newest 2 commits"
     assert [_data(found)["subject"] for found in history.operations] == ["number 2", "number 3"]
     assert open_git_history(repository.path).note == ""
 
@@ -176,13 +176,13 @@ def test_what_is_no_history_is_told_in_words(repository: Repository, tmp_path: P
     nothing.mkdir()
     for path, words in (
         (repository.path, f"{repository.path} is a git repository without commits; there is no history to read yet"),
-        (nothing, f"{nothing} is not in a git repository; name one, or make one there with `git init`"),
-        (tmp_path / "gone", f"{tmp_path / 'gone'} is no folder; name the folder of a git repository"),
+        (nothing, f"{nothing} is not in a git repository; give another folder, or create a repository with `git init`"),
+        (tmp_path / "gone", f"{tmp_path / 'gone'} is not a folder; give the folder of a git repository"),
     ):
         with pytest.raises(HistoryError) as caught:
             open_git_history(path)
         assert str(caught.value) == words
-    with pytest.raises(HistoryError, match="a limit of 0 commits leaves nothing to read; give 1 or more"):
+    with pytest.raises(HistoryError, match="limit is 0: must be at least 1"):
         open_git_history(repository.path, limit=0)
 
 
@@ -211,5 +211,5 @@ def test_a_date_that_no_calendar_has_does_not_end_the_reading(repository: Reposi
 def test_a_machine_without_git_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without git on the PATH the error says so."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HistoryError, match="git is not installed, or not on the PATH"):
+    with pytest.raises(HistoryError, match="git was not found: install it, or add it to the PATH"):
         open_git_history(tmp_path)

@@ -121,7 +121,7 @@ def test_a_query_gives_up_sooner_than_passages_do(server: Server) -> None:
     embedder = _embedder(server, dimensions=64)
     server.failures = [503] * 9
     with pytest.raises(
-        EmbedderError, match=r"^no embeddings of 'small': http://127\.0\.0\.1:\d+ answered with 503: busy now$"
+        EmbedderError, match=r"^no embeddings from 'small': http://127\.0\.0\.1:\d+ answered with 503: busy now$"
     ):
         embedder.embed_query("red bicycle")
     assert len(server.requests) == 1
@@ -138,8 +138,8 @@ def test_other_dimensions_are_told_with_both_numbers_and_the_command(server: Ser
     with pytest.raises(EmbedderError) as told:
         embedder.embed(["b"])
     assert str(told.value) == (
-        f"{server.url}/embeddings gives vectors of 32 dimensions for 'small', not of 64; set search.dimensions to 32, "
-        "then `orchestra-mem index --anew` makes all vectors anew"
+        f"{server.url}/embeddings returned vectors of 32 dimensions for 'small', not of 64; set search.dimensions to "
+        "32, then run `orchestra-mem index --anew` to rebuild all vectors"
     )
 
 
@@ -154,7 +154,7 @@ def test_other_dimensions_are_told_with_both_numbers_and_the_command(server: Ser
 def test_an_answer_that_is_none_is_told(server: Server, answer: Any) -> None:
     """An answer without usable embeddings is an error."""
     server.answer_with = answer
-    with pytest.raises(EmbedderError, match=r"gives (no embeddings|embeddings of shape)"):
+    with pytest.raises(EmbedderError, match=r"returned (no embeddings|embeddings of shape)"):
         _embedder(server, dimensions=64).embed(["a"])
 
 

@@ -65,7 +65,7 @@ def test_a_session_of_claude_code_is_what_was_said_and_done() -> None:
     """Claude Code: a call and its output become one operation; the program's own lines are only counted."""
     found = _read(SAMPLES / "claude_code.jsonl")
     assert found.told == cases("told_of_claude_code")
-    assert found.left_out == {"file-history-snapshot": 1, "line of the program's own": 1, "thinking": 1, "image": 1}
+    assert found.left_out == {"file-history-snapshot": 1, "internal line": 1, "thinking": 1, "image": 1}
     assert found.faults == []
     asked, ran = found.operations[1], found.operations[3]
     assert (asked.timestamp, asked.agent) == (datetime(2026, 1, 5, 9, 0, 1, tzinfo=UTC), "claude-code")
@@ -119,9 +119,9 @@ def test_a_faulty_line_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
     hello = ["message", {"role": "user", "text": "hello"}]
     assert found.told == [hello, ["tool_use", {"tool": None, "input": None}], hello]
     assert found.faults == [
-        f"{file}:2: is no JSON: Expecting property name enclosed in double quotes (column 2)",
+        f"{file}:2: is not JSON: Expecting property name enclosed in double quotes (column 2)",
         f"{file}:3: is not UTF-8; save the file as UTF-8",
-        f'{file}:4: is no JSON object; each line must be one, as in {{"type": "note", "data": "rain"}}',
+        f'{file}:4: is not a JSON object; each line must be one, such as {{"type": "note", "data": "rain"}}',
         f"{file}:10: is longer than {MAX_LINE_BYTES >> 20} MB",
     ]
 
@@ -187,12 +187,12 @@ def test_the_zip_gives_what_the_file_does(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "whole", "problem"),
     [
-        (lambda text: text[: text.index("No end named")], 5, ":170: is no JSON: Unterminated string starting at"),
+        (lambda text: text[: text.index("No end named")], 5, ":170: is not JSON: Unterminated string starting at"),
         (lambda text: text.replace("Which tea?", "\xff"), 0, "is not UTF-8"),
-        (lambda _: '{"conversations": []}', 0, ":1: is no list of conversations"),
-        (lambda _: "", 0, ":1: is no list of conversations"),
-        (lambda _: "[" * 200_000, 0, ":1: has a number of too many digits, or is nested too deeply"),
-        (lambda _: f"[{'1' * 5_000}]", 0, ":1: has a number of too many digits, or is nested too deeply"),
+        (lambda _: '{"conversations": []}', 0, ":1: is not a list of conversations"),
+        (lambda _: "", 0, ":1: is not a list of conversations"),
+        (lambda _: "[" * 200_000, 0, ":1: has a number with too many digits, or is nested too deeply"),
+        (lambda _: f"[{'1' * 5_000}]", 0, ":1: has a number with too many digits, or is nested too deeply"),
     ],
 )
 def test_a_damaged_export_is_read_up_to_the_damage(
@@ -205,7 +205,7 @@ def test_a_damaged_export_is_read_up_to_the_damage(
     assert len(found.operations) == whole
     (fault,) = found.faults
     assert problem in fault
-    assert fault.endswith("; what follows is left out")
+    assert fault.endswith("; the rest is skipped")
 
 
 def test_a_zip_that_unpacks_to_far_more_than_it_should_is_refused(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_zip_that_unpacks_to_far_more_than_it_should_is_refused(tmp_path: Path
     bomb = _zip(tmp_path, **{"conversations.json": b"[" + b" " * 30_000_000})
     found = _read(bomb)
     assert found.operations == []
-    assert found.faults == [f"{bomb}:conversations.json: unpacks to over 200 times its size; no export does"]
+    assert found.faults == [f"{bomb}:conversations.json: is skipped: it unpacks to over 200 times its size"]
     noise = json.dumps([{"mapping": {}, "title": os.urandom(9_000).hex()}]).encode()
     whole = _zip(tmp_path, **{"conversations.json": noise}).read_bytes()
     damaged = tmp_path / "damaged.zip"
@@ -282,8 +282,8 @@ def test_what_is_no_text_is_told_by_its_line(tmp_path: Path) -> None:
     found = _read(tmp_path)
     assert [data["line 1"] for _, data in found.told] == ["Fine\nday"]
     assert sorted(found.faults) == [
-        f"{tmp_path / 'binary.md'}:3: has a NUL in it, so it is no text",
-        f"{tmp_path / 'large.md'}:1: is larger than 4 MB; no note is",
+        f"{tmp_path / 'binary.md'}:3: contains a NUL byte, so it is not text",
+        f"{tmp_path / 'large.md'}:1: is larger than 4 MB, the limit for a note",
         f"{tmp_path / 'latin.md'}:2: is not UTF-8; save the file as UTF-8",
     ]
 

@@ -120,7 +120,7 @@ def test_an_answer_obeys_a_schema(qwen: LlamaModel, temperature: float) -> None:
 
 def test_a_schema_that_no_grammar_can_be_made_of_is_told(qwen: LlamaModel) -> None:
     """A schema that cannot become a grammar is an error."""
-    with pytest.raises(ModelError, match=r"^no grammar can be made of the JSON schema: "):
+    with pytest.raises(ModelError, match=r"^the JSON schema cannot be converted to a grammar: "):
         qwen.generate(COLOURS, max_tokens=3, schema={"type": "colour"})
 
 
@@ -227,7 +227,7 @@ def test_it_gives_up_when_time_is_up(qwen: LlamaModel) -> None:
     """A generation that exceeds its time raises an error, and the model keeps working."""
     with pytest.raises(ModelError) as told:
         qwen.generate([Message(role=Role.USER, text="Other " + SENTENCE * 90)], max_tokens=5, timeout_s=0.25)
-    assert str(told.value) == f"{qwen.name} was given up after 0.25 s, 0 tokens into its answer"
+    assert str(told.value) == f"{qwen.name} timed out after 0.25 s, 0 tokens into its answer"
     assert qwen.generate(COLOURS, max_tokens=2).answer_tokens == 2
 
 
@@ -253,7 +253,8 @@ def test_a_prompt_longer_than_the_window_is_refused(small: LlamaModel) -> None:
     with pytest.raises(ModelError) as told:
         small.generate([Message(role=Role.USER, text=SENTENCE * 200)], max_tokens=5)
     assert str(told.value) == (
-        f"the prompt has {tokens:,} tokens and the window of {small.name} 1,024: divide it, or raise llm.context_tokens"
+        f"the prompt has {tokens:,} tokens, but the window of {small.name} has 1,024: split the prompt, or "
+        "raise llm.context_tokens"
     )
 
 
@@ -282,7 +283,7 @@ def test_it_is_let_go_when_idle_and_loaded_again(smollm_gguf: Path, tmp_path: Pa
         assert not model.loaded
         assert model.count_prompt(COLOURS) == expected
         path.unlink()
-        with pytest.raises(ModelError, match=r"^there is no file "):
+        with pytest.raises(ModelError, match=r" does not exist; "):
             model.generate(COLOURS, max_tokens=2)
         path.symlink_to(smollm_gguf)
 
@@ -357,15 +358,20 @@ def _refusal(path: Path, **options: Any) -> str:
 def test_files_that_are_no_models_are_told(tmp_path: Path, smollm_gguf: Path) -> None:
     """A path that is missing, no regular file, no GGUF, damaged or incomplete is refused with its reason."""
     missing = tmp_path / "missing.gguf"
-    assert _refusal(missing) == f"there is no file {missing}; set llm.model_path or search.model_path to a model's GGUF"
+    assert (
+        _refusal(missing) == f"{missing} does not exist; set llm.model_path or search.model_path to a GGUF model file"
+    )
     assert _refusal(tmp_path) == f"{tmp_path} cannot be read: Is a directory"
     if hasattr(os, "mkfifo"):  # opening a pipe would block
         pipe = tmp_path / "pipe.gguf"
         os.mkfifo(pipe)
-        assert _refusal(pipe) == f"{pipe} is no regular file; set llm.model_path or search.model_path to a model's GGUF"
+        assert (
+            _refusal(pipe)
+            == f"{pipe} is not a regular file; set llm.model_path or search.model_path to a GGUF model file"
+        )
     text = tmp_path / "text.gguf"
     text.write_text("not a model")
-    assert _refusal(text) == f"{text} is no GGUF: it begins with b'not ' instead of b'GGUF'"
+    assert _refusal(text) == f"{text} is not a GGUF file: it begins with b'not ' instead of b'GGUF'"
     head = tmp_path / "head.gguf"
     head.write_bytes(b"GGUF" + bytes(4_000))
     assert _refusal(head).startswith(f"llama.cpp cannot use {head}: loading the file failed: ")
@@ -380,7 +386,7 @@ def test_a_model_too_large_for_memory_is_not_loaded(smollm_gguf: Path, monkeypat
     monkeypatch.setattr(trial, "available_bytes", lambda: 300_000_000)
     assert _refusal(smollm_gguf, context_tokens=8_192) == (
         "smollm2-135m-instruct-q4_1.gguf needs about 0.5 GB of memory (0.1 for the model, 0.2 for a context of 8,192 "
-        "tokens), and 0.3 GB are free; set a smaller llm.context_tokens or take a smaller model"
+        "tokens), but only 0.3 GB are free; set a smaller llm.context_tokens or use a smaller model"
     )
 
 
@@ -417,8 +423,8 @@ def test_an_illegal_instruction_kills_a_child_and_not_the_host(
     """An illegal instruction kills only the trial; the error has the rebuild command and is remembered per build."""
     (fatal_library / "signal").write_text(str(int(signal.SIGILL)))
     expected = (
-        f"the compiled llama.cpp in {fatal_library / 'lib'} does not fit this processor: an illegal instruction while "
-        f"loading the library; build it without those: {trial.REBUILD}"
+        f"the compiled llama.cpp in {fatal_library / 'lib'} uses instructions that this processor lacks (illegal "
+        f"instruction while loading the library); rebuild it without them: {trial.REBUILD}"
     )
     assert _refusal(smollm_gguf) == _refusal(smollm_gguf) == expected
     assert (fatal_library / "deaths").read_text() == "x"

@@ -365,16 +365,16 @@ def test_a_server_that_hangs_is_given_up(model: OpenAiModel, llama: Llama, ends:
     llama.ends = ends
     start = time.monotonic()
     tokens = 2 if ends == "silence" else 0
-    assert fault(model, timeout_s=0.3) == f"qwen was given up: {tokens} tokens of an answer in 0.3 s"
+    assert fault(model, timeout_s=0.3) == f"qwen timed out after 0.3 s, {tokens} tokens into its answer"
     assert time.monotonic() - start < 2
 
 
 @pytest.mark.parametrize(
     ("ends", "words"),
     [
-        ("early", "broke off in mid-answer, 2 tokens into it"),
+        ("early", "broke off its answer after 2 tokens"),
         ("error", "failed 2 tokens into its answer: out of slots"),
-        ("garbage", "sent an event that is no JSON: '<html>'"),
+        ("garbage", "sent an event that is not JSON: '<html>'"),
     ],
 )
 def test_a_server_that_dies_in_mid_answer_is_told(
@@ -408,9 +408,9 @@ def test_an_answer_that_does_not_end_is_ended(model: OpenAiModel, llama: Llama) 
     assert llama.broken_off.wait(5)
     assert time.monotonic() - start < 5
     llama.events = lambda: repeat(b"data: " + b"x" * 1_000_000)  # type: ignore[method-assign]
-    assert fault(model).endswith(" bytes without an end")
+    assert fault(model).endswith(" bytes so far")
     llama.statuses = [(200, {}, b"[" * 17_000_000)]
-    assert fault(model).endswith(" bytes without an end")
+    assert fault(model).endswith(" bytes so far")
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -429,11 +429,11 @@ def test_what_will_not_pass_is_not_tried_again(model: OpenAiModel, llama: Llama,
     assert fault(model) == f"{url} answered with 401: Invalid API Key"
     llama.statuses = [(302, {"Location": "http://elsewhere"}, b"")]
     assert fault(model) == f"{url} answered with 302"
-    page = "not with JSON: is llm.base_url the address of a model's server?"
+    page = "instead of JSON: is llm.base_url the address of a model server?"
     llama.statuses = [(200, {"Content-Type": "text/html; charset=x"}, b"<html>")]
-    assert fault(model) == f"{url} answered with text/html, {page}"
+    assert fault(model) == f"{url} answered with text/html {page}"
     llama.statuses = [(200, {}, b'{"choices": []}')]
-    assert fault(model) == f"{url} answered with JSON that is no chat completion"
+    assert fault(model) == f"{url} answered with JSON that is not a chat completion"
     assert len(llama.seen) == 4
 
 
@@ -463,7 +463,9 @@ def test_a_server_that_keeps_failing_is_left_alone_for_a_while(model: OpenAiMode
     assert fault(model) == f"{url} answered with 500"
     assert model.generate(ASKED, max_tokens=9, cancelled=lambda: True).finish is Finish.CANCELLED
     fault(model)
-    words = f"{url} is left alone after 3 failures in a row, the next try is in 1 s: {url} answered with 500"
+    words = (
+        f"{url} gets no requests after 3 failures in a row; next attempt in 1 s; last failure: {url} answered with 500"
+    )
     assert fault(model) == words
     assert len(llama.seen) <= 5
     llama.statuses = [(401, {}, b"{}")]
@@ -478,12 +480,14 @@ def test_no_server_at_all() -> None:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
     made = OpenAiModel(Server(address, tries=1))
-    with pytest.raises(ModelError, match=rf"^{address} cannot be reached: .*; start the server, or mend llm.base_url"):
+    with pytest.raises(
+        ModelError, match=rf"^{address} cannot be reached: .*; start the server, or correct llm.base_url"
+    ):
         made.count_prompt(ASKED)
     assert fault(made).startswith(f"{address} cannot be reached: ")
     assert not made.busy()
     for key in ("schlüssel", "key\n"):
-        with pytest.raises(ModelError, match=r"^llm.api_key cannot be sent: it holds a line feed, or letters that are"):
+        with pytest.raises(ModelError, match=r"^llm.api_key cannot be sent: it contains a control character, or"):
             Server(address, api_key=key)
 
 
@@ -495,7 +499,7 @@ def test_a_wrong_certificate_is_refused(llama: Llama, monkeypatch: pytest.Monkey
     with serving(llama, context) as url:
         words = fault(OpenAiModel(Server(url)))
         assert words.startswith(f"the certificate of {url} is not trusted: "), words
-        assert words.endswith("; name its authority in SSL_CERT_FILE")
+        assert words.endswith("; set SSL_CERT_FILE to the certificate of its authority")
         assert llama.seen == []
         with authority.cert_pem.tempfile() as file:
             monkeypatch.setenv("SSL_CERT_FILE", file)
@@ -509,7 +513,7 @@ def test_one_answer_at_a_time_and_others_wait_for_their_turn(model: OpenAiModel,
     first = threading.Thread(target=model.generate, args=(ASKED,), kwargs={"max_tokens": 99})
     first.start()
     until(lambda: llama.seen)
-    assert fault(model, timeout_s=0.1) == "qwen was given up: 0 tokens of an answer in 0.1 s"
+    assert fault(model, timeout_s=0.1) == "qwen timed out after 0.1 s, 0 tokens into its answer"
     assert model.generate(ASKED, max_tokens=99, cancelled=lambda: True).finish is Finish.CANCELLED
     first.join()
     assert len(llama.seen) == 1

@@ -52,7 +52,7 @@ def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, ca
         assert [op.id for op in memory.operations(OperationFilter())] == [1, 2]
         assert "rye bread" in memory.episodic_memory.diff("project_state", 1)
         for call in (lambda: memory.record_operation("note", 1), memory.refresh, memory.flush_session):
-            with pytest.raises(StorageReadOnlyError, match="may be read and not be written"):
+            with pytest.raises(StorageReadOnlyError, match="this memory is read-only"):
                 call()
         problems = problems_of(memory)
         (problem,) = problems
@@ -138,5 +138,7 @@ def test_database_of_an_older_program_is_refused_in_words(project: Path, monkeyp
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 0")
     connection.close()
-    with pytest.raises(StorageReadOnlyError, match=r"has schema 0, this program reads schema \d+; open it once where"):
+    with pytest.raises(
+        StorageReadOnlyError, match=r"has schema version 0, but this program needs version \d+; open it once with"
+    ):
         Database(path, read_only=True)

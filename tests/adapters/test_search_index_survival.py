@@ -50,11 +50,11 @@ def _sql(path: Path, statement: str) -> None:
     [
         (lambda path: _replace(path, b"not a database" * 1000), "file is not a database"),
         (lambda path: _replace(path, path.read_bytes()[:20_000]), "malformed"),
-        (lambda path: _sql(path, "DROP TABLE words"), "has other tables than this program makes"),
-        (lambda path: _sql(path, "DELETE FROM state"), "was made by another version of the analysis of texts"),
+        (lambda path: _sql(path, "DROP TABLE words"), "has different tables than this program creates"),
+        (lambda path: _sql(path, "DELETE FROM state"), "was made by another version of the text analysis"),
         (lambda path: _sql(path, "UPDATE page SET data = x'00'"), "page 0 of the search index has 1 bytes, not 28672"),
-        (lambda path: _sql(path, "PRAGMA user_version = 3"), "has format 3, this program has 5"),
-        (lambda path: _sql(path, "PRAGMA application_id = 5"), "is no search index of this program"),
+        (lambda path: _sql(path, "PRAGMA user_version = 3"), "has format 3, but this program uses format 5"),
+        (lambda path: _sql(path, "PRAGMA application_id = 5"), "is not a search index of orchestra-mem"),
     ],
 )
 def test_a_damaged_database_is_told_and_made_anew(tmp_path: Path, damage: Callable[[Path], None], told: str) -> None:
@@ -66,7 +66,7 @@ def test_a_damaged_database_is_told_and_made_anew(tmp_path: Path, damage: Callab
     assert index.count() == 0
     assert len(index.problems) == 1
     assert told in index.problems[0]
-    assert index.problems[0].endswith("the search index is made anew")
+    assert index.problems[0].endswith("the search index is rebuilt")
     assert [*tmp_path.glob("vectors-*"), *tmp_path.glob("codes-*")] == []
     index.close()
     _filled(tmp_path)

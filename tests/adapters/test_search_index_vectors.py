@@ -129,7 +129,7 @@ def test_damaged_vectors_are_told_and_wanted_again(index: DiskSearchIndex, tmp_p
     with closing(DiskSearchIndex(tmp_path / "index", analyse)) as index:
         assert len(index.problems) == 1
         assert index.problems[0].startswith(f"{path}")
-        assert index.problems[0].endswith("; the vectors of wide are made anew")
+        assert index.problems[0].endswith("; the vectors of wide are rebuilt")
         assert index.dense(WIDE, _clustered(1)[0], EVERYTHING, 9).ids.tolist() == []
         assert len(index.keyword(terms("gate"), EVERYTHING, 200).ids) == 100
         missing = index.without_vectors(WIDE, 1_000)
@@ -142,8 +142,8 @@ def test_vectors_of_other_dimensions_are_refused_with_both_numbers(index: DiskSe
     """Vectors of other dimensions are refused for storing and querying, with both numbers and the command."""
     ids = index.add(_chunks(1, 2))
     message = (
-        "small 1 has vectors of 8 dimensions, these have 32; `orchestra-mem index --anew` makes all vectors with the "
-        "model that is set now"
+        "small 1 has vectors of 8 dimensions, but these have 32; `orchestra-mem index --anew` rebuilds all "
+        "vectors with the current model"
     )
     for call in (
         lambda: index.add_vectors(MODEL, ids, _clustered(2)),

@@ -122,7 +122,10 @@ def test_a_server_that_does_not_count_is_told_and_the_fallback_counts(
         context = memory.get_orchestrator_context("x", 4_000)
         assert (context.exact, context.counter) == (False, "tiktoken cl100k_base")
         assert context.tokens >= OWN.count(context.render())
-        assert problems(memory)[-1] == f"{url} does not count tokens: tiktoken cl100k_base does, not the model's own"
+        assert (
+            problems(memory)[-1]
+            == f"{url} does not count tokens; tiktoken cl100k_base counts instead of the model's tokenizer"
+        )
 
 
 @pytest.mark.parametrize("status", [404, 401, 400, 413])
@@ -229,9 +232,9 @@ def test_status_tells_what_the_server_does_not_or_tells_wrongly(tmp_path: Path, 
         assert model.context_tokens == 4_096
         name = url.removeprefix("http://")
         assert problems(memory) == [
-            f"the window of {name} is 4,096 tokens, and contexts are made for 16,384: start the server with a larger "
-            "one, or set orchestrator.context_window.max_tokens to 4096",
-            f"{url} does not count tokens: tiktoken cl100k_base does, not the model's own",
+            f"the window of {name} is 4,096 tokens, but contexts are built for 16,384: start the server with a larger "
+            "window, or set orchestrator.context_window.max_tokens to 4096",
+            f"{url} does not count tokens; tiktoken cl100k_base counts instead of the model's tokenizer",
         ]
 
 
@@ -245,7 +248,7 @@ def test_usage_that_is_not_reported_or_cannot_be_is_noticed(url: str, llama: Cou
     model.generate(prompt, max_tokens=4)
     (doubt,) = model.doubts
     assert doubt.startswith(url)
-    expected = "does not report how many tokens" if not reported else "read 300 tokens of a prompt of 13,200 bytes"
+    expected = "does not report how many tokens" if not reported else "read only 300 tokens of a prompt of 13,200 bytes"
     assert expected in doubt
     llama.reported = 10
     model.generate([Message(role=Role.USER, text="A prompt that any window holds.")], max_tokens=4)

@@ -166,7 +166,7 @@ def test_a_count_made_before_a_correction_is_not_cached_as_a_corrected_one() -> 
 
 def test_a_counter_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unavailable counter is an error with the choices, what to install, or the alternative."""
-    with pytest.raises(TokenizerError, match="no token counter 'gpt'; use one of: auto, gguf, tiktoken, estimate"):
+    with pytest.raises(TokenizerError, match="unknown token counter 'gpt'; use one of: auto, gguf, tiktoken, estimate"):
         open_counter("gpt")
     monkeypatch.setattr(tokenizers, "ENCODING", "no_such_encoding")
     with pytest.raises(TokenizerError, match=r"no usable encoding no_such_encoding.*or use the counter 'estimate'"):
@@ -186,7 +186,7 @@ def test_auto_falls_back_to_the_estimate_and_says_so_once(
         assert [counter.count("hello world") for _ in range(3)] == [ESTIMATE.count("hello world")] * 3
     assert counter.name == "estimate"
     (record,) = caplog.records
-    assert record.getMessage().startswith("tokens are not counted by tiktoken cl100k_base: tiktoken cannot be imported")
+    assert record.getMessage().startswith("cannot count tokens with tiktoken cl100k_base: tiktoken cannot be imported")
 
 
 def test_many_spaces_before_a_letter_are_counted() -> None:

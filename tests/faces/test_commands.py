@@ -80,7 +80,7 @@ def test_import_jsonl_tells_bad_lines_and_records_the_others(run: Any) -> None:
     done = run.json("import", "jsonl", file, exit_code=1)
     assert (done["recorded"], done["known"]) == (2, 0)
     assert [fault["place"] for fault in done["faults"]] == [f"{file}:2", f"{file}:3"]
-    assert f"skipped: {file}:2: is no JSON" in run.errors
+    assert f"skipped: {file}:2: is not JSON" in run.errors
     assert [op["data"] for op in run.json("ops")] == [{"a": 1}, {"b": 2}]
     file.write_text('{"a": 1}\n{"c": 3}\n{"type": "x"}\n{"b": 2}\n')
     done = run.json("import", "jsonl", file, "--type", "line")
@@ -169,11 +169,11 @@ def test_status_tells_a_model_that_cannot_be_had(run: Any, monkeypatch: pytest.M
     monkeypatch.setenv("ORCHESTRA_MEM__LLM__MODEL_PATH", str(gone))
     monkeypatch.setenv("ORCHESTRA_MEM__TOKENS__COUNTER", "estimate")
     (problem,) = run.json("status")["problems"]
-    told = f"there is no file {gone}; set llm.model_path or search.model_path to a model's GGUF"
+    told = f"{gone} does not exist; set llm.model_path or search.model_path to a GGUF model file"
     assert problem["subject"] == "language model"
     assert problem["problem"].startswith(f"{told}; until then summaries are made by extraction")
     assert _findings(run)["model"][:2] == ("fault", told)
-    assert "! language model: there is no file" in run("status")
+    assert f"! language model: {gone} does not exist" in run("status")
 
 
 @pytest.mark.parametrize(("filters", "expected"), cases("ops_filters_by_each_condition"))

@@ -47,7 +47,7 @@ def test_a_second_time_nothing_is_recorded(run: Any, source: Path) -> None:
     """Importing twice, with or without the word `from`, records nothing new; skipped content is listed on stderr."""
     assert run("import", source) == f"recorded 23 operations from {source}\n"
     assert run.errors.endswith(
-        "left out: 1 file-history-snapshot, 1 line of the program's own, 1 thinking, 1 image, 1 message of role "
+        "left out: 1 file-history-snapshot, 1 internal line, 1 thinking, 1 image, 1 message of role "
         "developer, 1 preamble, 1 reasoning, 1 world_state, 1 compacted, 1 message of another branch, 1 thoughts, 1 "
         "image_asset_pointer\n"
     )

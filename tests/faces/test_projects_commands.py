@@ -33,7 +33,7 @@ def test_the_list_has_every_project_with_its_folder(shop: Program, tmp_path: Pat
     shutil.rmtree(tmp_path / "web")
     shown = shop("projects", "list")
     assert [line.split()[:2] for line in shown.splitlines()[2:]] == [[each["name"], each["id"][:12]] for each in listed]
-    gone = "its memory is gone; `orchestra-mem projects remove` takes it off the list"
+    gone = "its memory was not found; `orchestra-mem projects remove` removes it from the list"
     assert shop.errors == f"orchestra-mem: {tmp_path / 'web'}: {gone}\n"
 
 

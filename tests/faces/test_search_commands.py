@@ -146,12 +146,12 @@ def test_a_damaged_index_is_named_and_the_next_search_makes_it_anew(said: Any, d
     elif damage == "vectors":
         (file,) = index.glob("vectors-*")
         file.unlink()
-        fault = f"lacks its vectors: {file.name} is not there"
+        fault = f"lacks its vectors: {file.name} is missing"
     else:
         connection = sqlite3.connect(index / "search.db")
         connection.execute("PRAGMA user_version = 99")
         connection.close()
-        fault = "has format 99, this program has 5"
+        fault = "has format 99, but this program uses format 5"
     (problem,) = said.json("check", exit_code=1)["problems"]
     assert problem["path"].endswith("search.db")
     assert problem["problem"] == fault

@@ -168,7 +168,7 @@ def test_a_server_that_was_away_is_used_again_by_itself(tmp_path: Path, server: 
     with open_memory(tmp_path, config={"search": {**search, "breaker_reset_s": 0.5}}) as memory:
         memory.record_operation("note", {"text": "The physician advised more sleep."})
         (note, *_) = memory.search("doctor").notes
-        assert note.startswith(f"{OFF}no embeddings of 'm'")
+        assert note.startswith(f"{OFF}no embeddings from 'm'")
         server.broken = False
         until(lambda: memory.get_stats()["problems"] == [], 10)
         assert [hit.chunk.source for hit in memory.search("doctor", mode=SearchMode.DENSE).hits] == ["op 1"]

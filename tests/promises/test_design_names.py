@@ -256,14 +256,14 @@ def test_what_such_a_model_says_is_checked(tmp_path: Path) -> None:
             memory.compressor.summarize_session({"key_accomplishments": []}, [operation])["key_accomplishments"] == []
         )
         assert memory.model is not None
-        with pytest.raises(ModelError, match="broken broke: OSError: the host's model is gone"):
+        with pytest.raises(ModelError, match="broken failed: OSError: the host's model is gone"):
             memory.model.generate(ASKED, max_tokens=5)
 
 
 def test_what_is_no_model_is_told(tmp_path: Path) -> None:
     """An object that is no model raises an error with the accepted kinds; a `LanguageModel` is used unchanged."""
     nothing: Any = object()
-    with pytest.raises(TypeError, match=r"object is no model: give a LanguageModel .*send_prompt.*callable"):
+    with pytest.raises(TypeError, match=r"object is not a model: pass a LanguageModel .*send_prompt.*callable"):
         open_memory(tmp_path, model=nothing)
     model = FaithfulModel()
     with open_memory(tmp_path, model=model) as memory:

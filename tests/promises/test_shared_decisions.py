@@ -469,7 +469,7 @@ def test_a_locked_shared_log_is_waited_for_no_longer_than_the_project_waits(home
     web = opened("web", "Hello.")
     shop.share_decision("K1")
     with FileLock(home / "shared" / ".obra" / "obra.lock"):
-        with pytest.raises(LockTimeoutError, match="has held"):
+        with pytest.raises(LockTimeoutError, match="has locked"):
             shop.share_decision("K2")
         assert part_of(web) == [f"- {EVERYBODYS} (from shop)"]
     assert shop.share_decision("K2").is_new
@@ -480,7 +480,7 @@ def test_a_shared_log_that_may_only_be_read_is_read(home: Path, opened: Open, mo
     shop = opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.")
     shop.share_decision("K1")
     closed_to_writing(home / "shared" / ".obra", monkeypatch)
-    with pytest.raises(StorageReadOnlyError, match="may be read and not be written"):
+    with pytest.raises(StorageReadOnlyError, match="this memory is read-only"):
         shop.share_decision("K2")
     assert shop.share_decision("K1").is_new is False
     assert part_of(opened("web", "Hello.")) == [f"- {EVERYBODYS} (from shop)"]

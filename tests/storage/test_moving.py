@@ -101,7 +101,7 @@ def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any
     reactivate(machine.project, machine.settings(SMALL))
     with machine.open(config=SMALL) as memory:
         memory.record_operation("note", {"text": "One more loaf."})
-    with pytest.raises(StorageError, match=r"has another memory already: .* operations\. .*`DROP SCHEMA … CASCADE`"):
+    with pytest.raises(StorageError, match=r"already contains another memory: .* operations .*`DROP SCHEMA … CASCADE`"):
         machine.move(SMALL, machine.config)
     with machine.open(config=SMALL) as memory:
         assert memory.record_operation("note", {"text": "And one."}).id == 22
@@ -165,7 +165,7 @@ def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path,
     machine.move(SMALL, machine.config)
     with closing(open_database(machine.project / ".obra", machine.settings())) as database:
         database.write("test", "DELETE FROM operations WHERE id = 12")
-    with pytest.raises(StorageError, match="another memory already"):
+    with pytest.raises(StorageError, match="already contains another memory"):
         machine.move(machine.config, SMALL)
     with closing(open_database(machine.project / ".obra", machine.settings(SMALL), moving=True)) as database:
         assert database.value("SELECT count(*) FROM operations") == 12

@@ -162,7 +162,7 @@ def test_while_the_server_is_away_documents_and_the_last_context_are_there(
         for budget, where in ((1_000, EVERYTHING), (None, SearchFilter(readable=frozenset({"coder"}), strict=True))):
             with pytest.raises(ServerAwayError):  # no earlier context with this budget or filter
                 memory.get_orchestrator_context("y", budget, where=where)
-        with pytest.raises(StorageError, match=r"the server cannot be reached: see whether it runs, and storage\.url"):
+        with pytest.raises(StorageError, match=r"the server cannot be reached: check that it runs, and storage\.url"):
             memory.record_operation("note", {"text": "lost?"})
         assert memory.documents.path("decision_log").read_text(encoding="utf-8")
         server.start()
@@ -195,7 +195,7 @@ def test_a_statement_that_the_server_ends_is_told_as_that(
         connection.execute("ALTER DATABASE postgres SET statement_timeout = '300ms'")
         stack.callback(connection.execute, "ALTER DATABASE postgres RESET statement_timeout")
         database = stack.enter_context(closing(open_database(tmp_path, load_settings(tmp_path, {}, config))))
-        with pytest.raises(StorageError, match="the server ended it: after its statement_timeout") as told:
+        with pytest.raises(StorageError, match="the server cancelled it: statement_timeout expired") as told:
             database.value("SELECT pg_sleep(5)")
     assert "cannot be reached" not in str(told.value)
 
@@ -212,7 +212,9 @@ def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, config
     with open_memory(tmp_path, config=config) as memory:
         hanging = start("-c", stopping, tmp_path, json.dumps(config))
         os.waitpid(hanging.pid, os.WUNTRACED)
-        told = rf"orchestra-mem, process {hanging.pid} on {socket.gethostname()} has held it: end it where it hangs"
+        told = (
+            rf"locked by orchestra-mem, process {hanging.pid} on {socket.gethostname()}: end that process if it hangs"
+        )
         with pytest.raises(LockTimeoutError, match=told):
             memory.record_operation("note", {"text": "one"})
         hanging.kill()
@@ -231,7 +233,7 @@ def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: P
         ({"url": "postgresql://ann:secret1@x@h/db"}, "must have the special characters"),
         ({"url": "postgresql://ann:se%ZZcret1@h/db"}, "must have the special characters"),
         ({"url": "postgresql://ann:a/secret1@h/db"}, "must have the special characters"),
-        ({"url": "postgresql://ann:secret1@h/db?no=thing"}, "no address that PostgreSQL reads"),
+        ({"url": "postgresql://ann:secret1@h/db?no=thing"}, "not a valid PostgreSQL address"),
         ({"schema_name": "Drop Table"}, "must be small letters"),
     ):
         with pytest.raises(Exception, match=problem) as told:
@@ -258,7 +260,7 @@ def test_what_others_keep_in_a_schema_is_left_alone(
     with postgres.connect() as connection:
         connection.execute(f"CREATE SCHEMA {schema}")
         connection.execute(f"CREATE TABLE {schema}.people (id INT, note TEXT)")
-        with pytest.raises(StorageError, match="holds something else already; give this memory one of its own"):
+        with pytest.raises(StorageError, match="already contains other tables; give this memory a separate schema"):
             open_memory(tmp_path, config=config)
         connection.execute(f"DROP TABLE {schema}.people")
         with open_memory(tmp_path, config=config) as memory:
@@ -280,7 +282,9 @@ def test_a_pooler_that_drops_the_options_is_refused_before_anything_is_made(
 
     monkeypatch.setattr(psycopg.Connection, "connect", without_options)
     monkeypatch.setattr(psycopg, "connect", without_options)
-    with pytest.raises(StorageError, match=r"left out the connection's options: its search_path is .*public' and not"):
+    with pytest.raises(
+        StorageError, match=r"connection options did not reach the server: its search_path is .*public' instead of"
+    ):
         open_memory(tmp_path, config=config)
     with postgres.connect() as connection:
         assert connection.execute("SELECT to_regclass('public.operations')").fetchone() == (None,)

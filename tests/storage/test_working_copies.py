@@ -333,7 +333,7 @@ def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine
     record = laptop.project / ".obra" / "working_copy.db"
     record.write_text("No database at all." * 100)
     with closing(CopyHistory(record)) as copies:
-        with pytest.raises(StorageError, match="remove it: what differs from the server's is kept as versions"):
+        with pytest.raises(StorageError, match="delete it: documents that differ from the server's become versions"):
             copies.names()
         record.unlink()
         assert copies.names() == set()
@@ -446,7 +446,7 @@ def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_afte
     with closing(open_database(home, config)) as one, closing(open_database(home, config, wait_s=1.5)) as other:
         assert isinstance(one, PostgresDatabase)
         assert isinstance(other, PostgresDatabase)
-        who = f"process {os.getpid()} on {socket.gethostname()} has held the documents for 1.5 s"
+        who = f"process {os.getpid()} on {socket.gethostname()} has locked the documents for 1.5 s"
         with one.exclusive("documents"):
             with pytest.raises(LockTimeoutError, match=who):
                 other.exclusive("documents").__enter__()

@@ -86,8 +86,8 @@ class Database(SqlDatabase):
             self._writer.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
         elif _has_tables(self._writer) and version < len(MIGRATIONS):
             raise StorageReadOnlyError(
-                f"{self.path} has schema {version}, this program reads schema {len(MIGRATIONS)}; open it once where it "
-                "may be written to"
+                f"{self.path} has schema version {version}, but this program needs version {len(MIGRATIONS)}; open it "
+                "once with write access to migrate it"
             )
         if version < len(MIGRATIONS):
             # If read-only, this is the temporary copy of an empty database, which no other process has open.
@@ -109,8 +109,8 @@ class Database(SqlDatabase):
             )
         if version > len(MIGRATIONS):
             raise SchemaTooNewError(
-                f"{self.path} has schema {version}, this program knows schemas up to {len(MIGRATIONS)}; "
-                "install the newer orchestra-mem that wrote it"
+                f"{self.path} has schema version {version}, but this program supports versions up to "
+                f"{len(MIGRATIONS)}; install the newer orchestra-mem that wrote it"
             )
         return version
 
@@ -269,15 +269,15 @@ class Database(SqlDatabase):
         if known := database_error(error, text, kept="nothing recorded is lost"):
             return known
         if code.startswith("SQLITE_CANTOPEN"):
-            return StorageError(f"{text}; the folder must exist, and the file must not be a folder")
+            return StorageError(f"{text}; its folder must exist, and the path must not be a folder")
         if code.startswith("SQLITE_IOERR"):
             # SQLite hides the system's error code, so an exceeded quota or file size limit looks like a failing disk.
             return StorageError(
-                f"{text}; free some space or lift the limit on it, else see whether the disk is failing"
+                f"{text}; free some space, raise the quota or file size limit, or check whether the disk is failing"
             )
         if code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
             return DatabaseDamagedError(
-                f"{text}; move the file away and put back a copy: the documents beside it are whole"
+                f"{text}; move the file away and restore it from a backup; the documents next to it are intact"
             )
         return StorageError(text)
 

@@ -29,10 +29,10 @@ _NOT_COPIED = {
     "shared_files": "1 = 0",
     "write_leases": "1 = 0",
 }
-_ALTERED = "copy: what arrived in {} is not what was sent; nothing has been copied"
+_ALTERED = "copy: the rows of table {} differ from the source after copying; nothing was copied"
 _TAKEN = (
-    "copy: the target has another memory already: there is something else in its {}. Name another schema or folder, "
-    "or remove that memory first where nobody wants it: `DROP SCHEMA … CASCADE` in psql, or obra.db with obra.db-wal"
+    "copy: the target already contains another memory: its table {} has other rows. Choose another schema or folder, "
+    "or delete that memory first if nobody needs it: `DROP SCHEMA … CASCADE` in psql, or obra.db with obra.db-wal"
 )
 
 

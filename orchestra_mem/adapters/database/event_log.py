@@ -138,7 +138,7 @@ class SqlEventLog(Stored):
             tail = "WHERE substr(id, 1, ?) = ? ORDER BY number LIMIT 2"
             found = self._database.find(_SESSIONS, tail, (len(session_id), session_id))
         if len(found) != 1:
-            problem = "several sessions begin" if found else "no session begins"
+            problem = "several session ids start" if found else "no session id starts"
             raise NotFoundError(f"{problem} with {session_id!r}; `orchestra-mem sessions` lists them")
         return found[0]
 

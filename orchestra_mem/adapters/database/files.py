@@ -47,16 +47,16 @@ class HeldFiles:
                     continue
                 if path != self._path:
                     self.problem = (
-                        f"{path} was deleted while it was in use: each record is written into {self._path.name} at "
-                        "once instead, which takes longer; close this memory in every program, then open it again"
+                        f"{path} was deleted while it was in use: records are now written directly to "
+                        f"{self._path.name}, which is slower; close this memory in all programs, then open it again"
                     )
                     return True
             except OSError:  # not accessible: SQLite reports the reason
                 return False
             raise StorageError(
-                f"{doing}: {path} was moved, deleted or replaced while it was open: nothing is recorded any more, as "
-                "it might be lost with the old file; put that back or leave it as it is now, then close this memory "
-                "and open it again"
+                f"{doing}: {path} was moved, deleted or replaced while it was open; recording has stopped, because new "
+                "records could be lost with the old file; restore the old file or keep what is there now, then close "
+                "this memory and open it again"
             )
         return False
 
@@ -86,7 +86,7 @@ def readable(path: Path) -> tuple[str, TemporaryDirectory[str] | None]:
                 shutil.copyfile(source, target)
     except OSError as error:
         folder.cleanup()
-        raise storage_error(error, "copying to read it", path) from error
+        raise storage_error(error, "copying", path) from error
     return copy.as_uri(), folder
 
 

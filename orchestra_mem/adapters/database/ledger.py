@@ -191,7 +191,7 @@ class SqlLedger(Stored):
         Raises:
             NotFoundError: No such must-keep exists.
         """
-        return self._database.one(_MUST_KEEPS, "id = ?", must_keep_id, f"there is no kept fact K{must_keep_id}")
+        return self._database.one(_MUST_KEEPS, "id = ?", must_keep_id, f"there is no fact K{must_keep_id}")
 
     def written(self, document: str) -> WrittenDocument:
         """Return the machine's last text of a document, and the text of an announced write not yet confirmed."""

@@ -114,15 +114,15 @@ class PostgresDatabase(SqlDatabase):
             version = self._version(connection)
         if version > len(MIGRATIONS):
             raise SchemaTooNewError(
-                f"{self._name}, schema {self.schema}, has version {version}, this program knows versions up to "
-                f"{len(MIGRATIONS)}; install the newer orchestra-mem that wrote it"
+                f"schema {self.schema} in {self._name} has version {version}, but this program supports versions up "
+                f"to {len(MIGRATIONS)}; install the newer orchestra-mem that wrote it"
             )
         if version == len(MIGRATIONS):
             return
         if self.read_only:
             raise StorageReadOnlyError(
-                f"{self._name}, schema {self.schema}, has version {version}, this program reads version "
-                f"{len(MIGRATIONS)}; open it once where it may be written to"
+                f"schema {self.schema} in {self._name} has version {version}, but this program needs version "
+                f"{len(MIGRATIONS)}; open it once with write access to migrate it"
             )
         with self._pool.connection() as connection, connection.transaction():
             connection.execute(f"SELECT {_LOCK.format(self.schema)}")
@@ -131,8 +131,8 @@ class PostgresDatabase(SqlDatabase):
             version = self._version(connection)  # again, under the lock: another process may have migrated
             if not version and connection.execute(_ANY_TABLE, (self.schema,)).fetchone():
                 raise StorageError(
-                    f"{self._name}: schema {self.schema} holds something else already; give this memory one of its "
-                    "own, see storage.schema_name"
+                    f"{self._name}: schema {self.schema} already contains other tables; give this memory a "
+                    "separate schema, see storage.schema_name"
                 )
             first = [] if version else preparation(connection.info.server_version)
             for statement in [*first, *schema_statements(MIGRATIONS, version)]:
@@ -144,8 +144,8 @@ class PostgresDatabase(SqlDatabase):
         table, path = connection.execute(query, (f"{self.schema}.schema_version",)).fetchone() or (None, "")
         if path != self.schema:
             raise StorageError(
-                f"{self._name}: something before the server has left out the connection's options: its search_path is "
-                f"{path!r} and not {self.schema!r}; see docs/scale.md, about pgbouncer"
+                f"{self._name}: the connection options did not reach the server: its search_path is "
+                f"{path!r} instead of {self.schema!r}; see docs/scale.md, about pgbouncer"
             )
         if table is None:
             return 0
@@ -277,18 +277,20 @@ class PostgresDatabase(SqlDatabase):
         text = f"{doing}: {self._name}: {' '.join(str(error).split())}"
         if isinstance(error, psycopg.errors.LockNotAvailable):
             who = self._who_writes()
-            return LockTimeoutError(f"{text}; {who} has held it: end it where it hangs, or see storage.busy_timeout_s")
+            return LockTimeoutError(
+                f"{text}; locked by {who}: end that process if it hangs, or see storage.busy_timeout_s"
+            )
         if isinstance(error, psycopg.errors.QueryCanceled):
-            return StorageError(f"{text}; the server ended it: after its statement_timeout, or because it was told to")
+            return StorageError(f"{text}; the server cancelled it: statement_timeout expired, or someone cancelled it")
         if isinstance(error, psycopg.errors.DiskFull):
-            return StorageFullError(f"{text}; free some space on the server, then go on: nothing recorded is lost")
+            return StorageFullError(f"{text}; free some space on the server and try again; nothing recorded is lost")
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
             return StorageReadOnlyError(f"{text}; give this user the right to write there")
         if isinstance(error, psycopg.errors.RaiseException):  # by `refuse_writes`
             return StorageError(f"{doing}: {self._name}: {error.diag.message_primary}")
         if isinstance(error, PoolTimeout) or (error.sqlstate or "08")[:2] in ("08", "57"):
             self._is_away |= isinstance(error, PoolTimeout)
-            return ServerAwayError(f"{text}; the server cannot be reached: see whether it runs, and storage.url")
+            return ServerAwayError(f"{text}; the server cannot be reached: check that it runs, and storage.url")
         return StorageError(text)
 
     def _who_writes(self) -> str:

@@ -164,7 +164,7 @@ def told_name(url: str) -> str:
         given = conninfo_to_dict(url)
     except psycopg.Error:
         raise StorageError(
-            "storage.url is no address that PostgreSQL reads: see that special characters are written as %40 and so "
-            "on, and that its parameters are libpq's"
+            "storage.url is not a valid PostgreSQL address: write special characters as %40 and so on, and use only "
+            "parameters of libpq"
         ) from None
     return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"

@@ -93,7 +93,7 @@ def new_holder() -> str:
 def _held_too_long(connection: psycopg.Connection[Any], name: str, timeout_s: float) -> LockTimeoutError:
     host, pid, _ = (connection.execute(_HOLDER, (name,)).fetchone() or ("",))[0].split() or ("another machine", "?", "")
     return LockTimeoutError(
-        f"process {pid} on {host} has held the {name} for {timeout_s:g} s; end it where it hangs, else see "
+        f"process {pid} on {host} has locked the {name} for {timeout_s:g} s; end it if it hangs, or see "
         "storage.busy_timeout_s"
     )
 

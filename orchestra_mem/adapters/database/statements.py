@@ -251,7 +251,7 @@ class SqlDatabase(ABC):
     def _writing(self, name: str) -> Iterator[None]:
         if self.read_only:
             raise StorageReadOnlyError(
-                f"{name}: {self._name}: this memory may be read and not be written; `orchestra-mem status` says why"
+                f"{name}: {self._name}: this memory is read-only; `orchestra-mem status` shows why"
             )
         with self._lock, self._translated(name):
             self._check_open()

@@ -42,7 +42,7 @@ class OnnxEmbedder:
         if model_path is None or not tokenizer_path.is_file():
             missing = "tokenizer.json" if model_path else "model.onnx"
             raise EmbedderError(
-                f"{folder} has no {missing}; put a sentence-transformers model in ONNX and its tokenizer there"
+                f"{folder} has no {missing}; put a sentence-transformers model in ONNX format and its tokenizer there"
             )
         try:
             import onnxruntime
@@ -93,7 +93,7 @@ class OnnxEmbedder:
         try:
             (last, *_) = self._session.run(None, {name: given[name] for name in self._inputs})
         except Exception as error:  # the library raises its own exceptions and plain `Exception`
-            raise EmbedderError(f"the ONNX model does not run: {error}") from error
+            raise EmbedderError(f"the ONNX model failed: {error}") from error
         if last.ndim == 2:  # the model itself has pooled the tokens
             return np.asarray(last, np.float32)
         weights = mask[:, :, None].astype(np.float32)

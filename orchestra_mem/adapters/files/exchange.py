@@ -180,7 +180,7 @@ def put_back(
     for _ in range(_MOST_SWAPS):
         tell("before")
         if not exchange(aside, path):
-            raise OSError(errno.EOPNOTSUPP, "files cannot be exchanged any more", str(path))
+            raise OSError(errno.EOPNOTSUPP, "the file system can no longer exchange two files", str(path))
         tell("after")
         out = settled(aside)
         if out is not None and out == standing:

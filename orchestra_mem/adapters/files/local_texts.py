@@ -101,9 +101,9 @@ class CopyHistory:
                 self._connection = opened
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            text = f"remembering what the documents have held: {self._path}: {error}"
-            told = database_error(error, text, kept="the documents are as they were")
-            raise told or StorageError(f"{text}; remove it: what differs from the server's is kept as versions")  # noqa: B904
+            text = f"recording the state of the documents: {self._path}: {error}"
+            told = database_error(error, text, kept="the documents are unchanged")
+            raise told or StorageError(f"{text}; delete it: documents that differ from the server's become versions")  # noqa: B904
 
     def about(self, name: str) -> str:
         """Return a property of the folder, empty if it is not set."""

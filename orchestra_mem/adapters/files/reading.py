@@ -17,8 +17,7 @@ from orchestra_mem.types import DocumentFault, FileState
 BACKUP_MARK = "backup.json"
 _MARKED = (
     "is marked as read-only",
-    "it is served, and left as it is; for the machine to go on with it, give this user the right to write there (chmod "
-    "u+w)",
+    "it is read, but not updated; to have it updated, give this user the right to write there (chmod u+w)",
 )
 
 
@@ -63,7 +62,7 @@ class DocumentReader:
         data = self._read_bytes(path)
         if data is not None and (fault := unchangeable(data)) is not None:
             place = f"{path}:{fault[0]}:" if fault[0] else f"{path}"
-            raise DocumentError(f"{place} {fault[1]}; until then it is served, and left as it is")
+            raise DocumentError(f"{place} {fault[1]}; until then it is read, but not updated")
         with telling("reading", path), suppress(FileNotFoundError):  # an editor may just have moved it away
             self.check_rights(path)
             return None if data is None else self.text_of(data)
@@ -106,13 +105,13 @@ class DocumentReader:
                 if not self._read_only and _is_marked(status):
                     found.append((0, *_MARKED))
                 elif not self._read_only and not os.access(path, os.W_OK):
-                    found.append((0, "cannot be written to", "it is served; what the machine would write waits"))
+                    found.append((0, "cannot be written to", "it is read; updates wait until it can be written to"))
                 size = _size_fault(status.st_size)
                 found += [(0, *size)] if size else text_faults(path.read_bytes())
         except FileNotFoundError:
             pass
         except OSError as error:
-            found.append((0, f"cannot be read: {error.strerror or error}", "nothing of it is served"))
+            found.append((0, f"cannot be read: {error.strerror or error}", "its content is not used"))
         return [DocumentFault(path=str(path), line=at, problem=what, meanwhile=then) for at, what, then in found]
 
     def _read_bytes(self, path: Path) -> bytes | None:
@@ -188,7 +187,7 @@ def sync_folder(folder: Path) -> None:
 def why_read_only(home: Path) -> str | None:
     """Return why a memory is read-only, and what to do about it; None if it can be written."""
     if (home / BACKUP_MARK).exists():
-        return f"{home} is a backup and stays as it was made; `orchestra-mem restore-backup` makes a memory of it"
+        return f"{home} is a backup and is read-only; `orchestra-mem restore-backup` restores a memory from it"
     for path in (home, home / "obra.lock", home / "obra.db"):
         if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
             return f"{path} cannot be written to; give this user the right to write there, then open the memory again"
@@ -209,27 +208,27 @@ def _place_fault(path: Path, homes: Iterable[Path]) -> tuple[str, str] | None:
     Raises:
         OSError: Nothing exists there, or it is not accessible.
     """
-    ending = "nothing is read or written there; put the document itself in its place"
+    ending = "it is neither read nor written; replace it with the document itself"
     target = outside_target(path, homes)
     if target is not None:
-        return f"is a symbolic link that leads out of the memory, to {target}", ending
+        return f"is a symbolic link to {target}, which is outside the memory", ending
     try:
         mode = path.stat().st_mode
     except OSError as error:
         if isinstance(error, FileNotFoundError) or not path.is_symlink():
             raise
-        return f"is a symbolic link that leads nowhere ({error.strerror})", ending
+        return f"is a broken symbolic link ({error.strerror})", ending
     if stat.S_ISREG(mode):
         return None
-    what = "a folder" if stat.S_ISDIR(mode) else "no file"
-    return f"is {what}", "nothing is read or written there; move it away"
+    what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+    return f"is {what}", "it is neither read nor written; move it away"
 
 
 def _size_fault(size_bytes: int) -> tuple[str, str] | None:
     if size_bytes <= MOST_BYTES:
         return None
-    served = "its beginning is served, and it is left as it is; take out what was pasted"
-    return f"is of {size_bytes / 1e6:,.1f} MB, over {MOST_BYTES / 1e6:,.0f} MB", served
+    served = "only its beginning is read, and it is not updated; shorten it"
+    return f"has {size_bytes / 1e6:,.1f} MB, over the limit of {MOST_BYTES / 1e6:,.0f} MB", served
 
 
 def _is_marked(status: os.stat_result) -> bool:

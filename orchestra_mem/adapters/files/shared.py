@@ -219,7 +219,7 @@ class SharedDocumentStore(FileDocumentStore):
             return theirs
         self._keep_edit(self._path(file.name), mine.text)
         if not (held := self._copies.held(file.name)):
-            logger.warning("%s: what lay here is kept as a version, another machine's stands", file.name)
+            logger.warning("%s: the local text is kept as a version; another machine's text is current", file.name)
             return theirs
         return merge_copy(held, theirs, mine, machines=(self._machine, file.machine))
 

@@ -73,7 +73,7 @@ class FileDocumentStore(DocumentReader):
     def lock(self) -> Iterator[None]:
         """Keep other processes and threads from writing documents. Reentrant."""
         if not self._thread_lock.acquire(timeout=self._lock_timeout_s):
-            raise LockTimeoutError(f"another thread has held {self._lock_file} for {self._lock_timeout_s:g} s")
+            raise LockTimeoutError(f"another thread has locked {self._lock_file} for {self._lock_timeout_s:g} s")
         try:
             if self._read_only:
                 yield
@@ -83,7 +83,7 @@ class FileDocumentStore(DocumentReader):
                     self._process_lock.acquire()
                 except Timeout:
                     raise LockTimeoutError(
-                        f"another process has held {self._lock_file} for {self._lock_timeout_s:g} s; "
+                        f"another process has locked {self._lock_file} for {self._lock_timeout_s:g} s; "
                         "see storage.lock_timeout_s, or end that process"
                     ) from None
             try:
@@ -105,9 +105,7 @@ class FileDocumentStore(DocumentReader):
     @contextmanager
     def _changing(self, doing: str, path: Path) -> Iterator[None]:
         if self._read_only:
-            raise StorageReadOnlyError(
-                f"{doing} {path}: this memory may be read and not be written; `orchestra-mem status` says why"
-            )
+            raise StorageReadOnlyError(f"{doing} {path}: this memory is read-only; `orchestra-mem status` shows why")
         with telling(doing, path):
             yield
 
@@ -206,7 +204,7 @@ class FileDocumentStore(DocumentReader):
         kept = self.keep_version(
             name, self.text_of(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT
         )
-        logger.warning("%s was saved twice at a time; the text that does not stand there is %s", name, kept.path)
+        logger.warning("%s was saved twice at the same time; the other text is kept as %s", name, kept.path)
 
     def append(self, path: Path, text: str, *, name: str) -> None:
         """Append to a document; a write that fails half-way is rolled back.
@@ -235,7 +233,7 @@ class FileDocumentStore(DocumentReader):
                     os.fsync(descriptor)
                     self._tell(f"{name}.fsync.after")
                 if not os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                    raise DocumentConflictError(f"{path} was replaced by someone else while it was being added to")
+                    raise DocumentConflictError(f"{path} was replaced by someone else while text was being appended")
             finally:
                 os.close(descriptor)
 
@@ -271,7 +269,7 @@ class FileDocumentStore(DocumentReader):
         self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
     ) -> Version:
         """Keep an earlier text as a version. The lock must be held, so that no sequence number is used twice."""
-        with self._changing("keeping a version in", self._versions):
+        with self._changing("saving a version in", self._versions):
             sequence = last_sequence(self._versions) + 1
             path = self._versions / version_name(document, sequence, time=time, author=author, reason=reason)
             self._put(path, data := encode(text), None, "version")
@@ -293,7 +291,7 @@ class FileDocumentStore(DocumentReader):
         path = Path(version.path)
         with telling("reading", path), suppress(FileNotFoundError):
             return decode(path.read_bytes())
-        raise StorageError(f"{path} is gone")
+        raise StorageError(f"{path} does not exist any more")
 
     def prune_versions(self, document: str, keep: int) -> int:
         """Remove the machine's versions except the newest `keep`; return the number removed. People's versions stay."""

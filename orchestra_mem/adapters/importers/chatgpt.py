@@ -55,7 +55,7 @@ def read_export(source: SourceFile) -> Iterator[HistoryOperation]:
             share = packed / max(1, sum(member.file_size for member in members))
             for member in members:
                 if member.file_size > _MOST_UNPACKED * min(member.compress_size, packed):
-                    source.fault(member.filename, f"unpacks to over {_MOST_UNPACKED} times its size; no export does")
+                    source.fault(member.filename, f"is skipped: it unpacks to over {_MOST_UNPACKED} times its size")
                     continue
                 with archive.open(member) as unpacked:
                     yield from _read(replace(source, start=start), f"{member.filename}:", unpacked, share)
@@ -84,7 +84,7 @@ def _items(source: SourceFile, name: str, stream: IO[bytes]) -> Iterator[Json]:
     decoder, decode = json.JSONDecoder(), getincrementaldecoder("utf-8")().decode
     text, at, line, separator = "", 0, 1, _FIRST
     while True:
-        problem, where = "is no list of conversations", at
+        problem, where = "is not a list of conversations", at
         begin = separator.match(text, at)
         if begin and begin["end"]:
             return None
@@ -95,18 +95,18 @@ def _items(source: SourceFile, name: str, stream: IO[bytes]) -> Iterator[Json]:
                 yield item
                 continue
         except json.JSONDecodeError as error:
-            problem, where = f"is no JSON: {error.msg}", error.pos
+            problem, where = f"is not JSON: {error.msg}", error.pos
         except (ValueError, RecursionError):
-            problem = "has a number of too many digits, or is nested too deeply"
+            problem = "has a number with too many digits, or is nested too deeply"
         block = stream.read(max(_BLOCK_BYTES, len(text) - at))
         if not block or len(text) - at > _MAX_CONVERSATION_CHARS:
             line += text.count("\n", 0, where)
-            return source.fault(f"{name}{line}", f"{problem}; what follows is left out")
+            return source.fault(f"{name}{line}", f"{problem}; the rest is skipped")
         line += text.count("\n", 0, at)
         try:
             text, at = text[at:] + decode(block), 0
         except UnicodeDecodeError:
-            return source.fault(f"{name}{line}", "is not UTF-8; what follows is left out")
+            return source.fault(f"{name}{line}", "is not UTF-8; the rest is skipped")
 
 
 def _conversation(source: SourceFile, item: dict[str, Json]) -> Iterator[HistoryOperation]:

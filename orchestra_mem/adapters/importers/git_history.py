@@ -47,9 +47,9 @@ def open_git_history(path: str | Path, *, limit: int | None = None, agent: str |
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise HistoryError(f"{folder} is no folder; name the folder of a git repository")
+        raise HistoryError(f"{folder} is not a folder; give the folder of a git repository")
     if limit is not None and limit < 1:
-        raise HistoryError(f"a limit of {limit} commits leaves nothing to read; give 1 or more")
+        raise HistoryError(f"limit is {limit}: must be at least 1")
     shallow = _ask(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
     found = _run(folder, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     if found.returncode:
@@ -57,7 +57,7 @@ def open_git_history(path: str | Path, *, limit: int | None = None, agent: str |
     # From here on, the commit's hash is used, as the branch may move meanwhile.
     head = _text(found.stdout).strip()
     total = int(_ask(folder, "rev-list", "--count", head))
-    note = f"{folder} is a shallow clone: the commits before its newest {total:,} are missing" if shallow else ""
+    note = f"{folder} is a shallow clone: it has only the newest {total:,} commits" if shallow else ""
     total = total if limit is None else min(total, limit)
     which = (head,) if limit is None else (f"--max-count={limit}", head)
     operations = (
@@ -105,7 +105,7 @@ def _records(tokens: Iterator[bytes]) -> Iterator[tuple[list[bytes], list[_FileL
         elif found := _FILE.fullmatch(token):
             files.append((found[1], found[2], found[3]))
         elif token.strip():
-            raise HistoryError(f"git printed what is neither a commit nor a file: {token[:80]!r}")
+            raise HistoryError(f"git printed something that is neither a commit nor a file: {token[:80]!r}")
     if fields:
         yield fields, files
 
@@ -171,7 +171,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
             _command(folder, *arguments), stdin=subprocess.DEVNULL, capture_output=True, env=_environment(), check=False
         )
     except FileNotFoundError:
-        raise HistoryError("git is not installed, or not on the PATH; its history cannot be read without it") from None
+        raise HistoryError("git was not found: install it, or add it to the PATH") from None
     except OSError as error:
         raise HistoryError(f"git cannot be run: {error.strerror or error}") from error
 
@@ -182,9 +182,11 @@ def _ask(folder: Path, *arguments: str) -> str:
         return _text(done.stdout)
     words = _words(done.stderr)
     if "not a git repository" in words:
-        raise HistoryError(f"{folder} is not in a git repository; name one, or make one there with `git init`")
+        raise HistoryError(
+            f"{folder} is not in a git repository; give another folder, or create a repository with `git init`"
+        )
     raise HistoryError(f"git could not read {folder}: {words}")
 
 
 def _words(complaint: bytes) -> str:
-    return " ".join(_text(complaint).split()) or "it did not say why"
+    return " ".join(_text(complaint).split()) or "no reason given"

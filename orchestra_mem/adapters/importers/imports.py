@@ -57,8 +57,9 @@ def open_import(
             on_fault(_unreadable(file, error))
     if not files:
         raise HistoryError(
-            f"nothing in {root} can be imported{f' as {kind}' if kind else ''}: it takes transcripts of Claude Code or "
-            "Codex, a ChatGPT export, markdown; `import jsonl` reads other JSON lines, `import git` a repository"
+            f"nothing in {root} can be imported{f' as {kind}' if kind else ''}: `import` reads transcripts of Claude "
+            "Code or Codex, a ChatGPT export, and markdown; for other JSON lines use `import jsonl`, for a repository "
+            "`import git`"
         )
     operations, total = _read(sorted(files), agent, on_fault, left_out), sum(size for _, _, size, _ in files)
     return History(source=str(root), operations=operations, total=total, unit="bytes", left_out=left_out)

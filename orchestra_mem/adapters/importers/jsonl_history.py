@@ -61,7 +61,7 @@ def open_jsonl_history(
         with _opened(file) as stream:
             total = os.fstat(stream.fileno()).st_size
     elif file.is_dir():
-        raise HistoryError(f"{file} is a folder; name a file of JSON lines")
+        raise HistoryError(f"{file} is a folder; give a JSON lines file")
     operations = _read(file, operation_type, on_fault)
     return History(source=str(file), operations=operations, total=total, unit="bytes")
 
@@ -99,7 +99,7 @@ def _source(file: Path) -> bytes:
 def _operation(line: bytes | None, place: str, own_key: str, position: int, kind: str) -> HistoryOperation:
     value = parse_object(line)
     given = {name: next((value.pop(key) for key in keys if key in value), None) for name, keys in _KEYS.items()}
-    named, key, agent = (_typed(given[name], str, name, "no text") for name in ("type", "idempotency_key", "agent"))
+    named, key, agent = (_typed(given[name], str, name, "not text") for name in ("type", "idempotency_key", "agent"))
     return HistoryOperation(
         type=kind if named is None else named,
         data=_data(value),
@@ -107,7 +107,7 @@ def _operation(line: bytes | None, place: str, own_key: str, position: int, kind
         idempotency_key=key or own_key,
         place=place,
         position=position,
-        tokens=_typed(given["tokens"], int, "tokens", "no whole number"),
+        tokens=_typed(given["tokens"], int, "tokens", "not a whole number"),
         agent=agent,
         critical=_typed(given["critical"], bool, "critical", "neither true nor false"),
     )

@@ -119,11 +119,11 @@ def parse_object(line: bytes | None) -> dict[str, Json]:
     except UnicodeDecodeError:
         raise BadLineError("is not UTF-8; save the file as UTF-8") from None
     except json.JSONDecodeError as error:
-        raise BadLineError(f"is no JSON: {error.msg} (column {error.colno})") from None
+        raise BadLineError(f"is not JSON: {error.msg} (column {error.colno})") from None
     except (ValueError, RecursionError):
-        raise BadLineError("has a number of too many digits, or is nested too deeply") from None
+        raise BadLineError("has a number with too many digits, or is nested too deeply") from None
     if not isinstance(value, dict):
-        raise BadLineError('is no JSON object; each line must be one, as in {"type": "note", "data": "rain"}')
+        raise BadLineError('is not a JSON object; each line must be one, such as {"type": "note", "data": "rain"}')
     return value
 
 
@@ -143,7 +143,7 @@ def parse_time(value: Json) -> datetime | None:
             return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):
         pass
-    raise BadLineError(f"timestamp: {json.dumps(value)[:80]} is no time; give ISO 8601 or seconds since 1970")
+    raise BadLineError(f"timestamp: {json.dumps(value)[:80]} is not a time; use ISO 8601 or seconds since 1970")
 
 
 def time_or(value: Json, otherwise: datetime) -> datetime:

@@ -125,7 +125,7 @@ def _of_claude_code(line: dict[str, Json], session: _Session) -> Iterator[_Step]
     if kind == "summary" and line.get("summary"):
         yield _Step(session.key, {"role": "assistant", "summary": line.get("summary")}, "session_summary")
     elif kind not in ("user", "assistant") or not isinstance(message, dict) or line.get("isMeta"):
-        session.source.left_out[kind if kind not in ("user", "assistant") else "line of the program's own"] += 1
+        session.source.left_out[kind if kind not in ("user", "assistant") else "internal line"] += 1
     else:
         # The prompt of a subagent comes from the agent, and the summary of a compacted conversation from a model.
         of_person = kind == "user" and not line.get("isSidechain") and not line.get("isCompactSummary")
@@ -202,13 +202,13 @@ def read_note(source: SourceFile, *, rules: bool = False) -> Iterator[HistoryOpe
     with source.path.open("rb") as stream:
         content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
-        return source.fault(1, f"is larger than {_MAX_BYTES >> 20} MB; no note is")
+        return source.fault(1, f"is larger than {_MAX_BYTES >> 20} MB, the limit for a note")
     try:
         text = content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         return source.fault(content.count(b"\n", 0, error.start) + 1, "is not UTF-8; save the file as UTF-8")
     if "\0" in text:
-        return source.fault(text.count("\n", 0, text.index("\0")) + 1, "has a NUL in it, so it is no text")
+        return source.fault(text.count("\n", 0, text.index("\0")) + 1, "contains a NUL byte, so it is not text")
     path, blocks = source.path.resolve(), split_blocks(text)
     told = dict(reversed(_FRONT_FIELD.findall(blocks[0].text if blocks and blocks[0].front else "")))
     heading = next((block.title for block in blocks if block.level == 1), "")

@@ -43,16 +43,18 @@ class GgufEmbedder:
             dimensions = vocabulary.number("embedding_length")
             context_tokens = min(_MAX_TOKENS, vocabulary.number("context_length") or _MAX_TOKENS)
             pooling = vocabulary.number("pooling_type")
-            require_room(path, vocabulary.number, context_tokens=context_tokens, remedy="take a smaller model")
+            require_room(path, vocabulary.number, context_tokens=context_tokens, remedy="use a smaller model")
             size = path.stat().st_size
         except (ModelError, OSError) as error:
-            raise EmbedderError(f"no embeddings can be had of {path}: {error}") from error
+            raise EmbedderError(f"{path} cannot be used for embeddings: {error}") from error
         finally:
             vocabulary.close()
         if pooling == _RANK:
-            raise EmbedderError(f"{path} ranks texts and gives no embeddings; set search.model_path to another model")
+            raise EmbedderError(
+                f"{path} is a reranker and returns no embeddings; set search.model_path to another model"
+            )
         if not dimensions:
-            raise EmbedderError(f"{path} does not say how many dimensions its embeddings have")
+            raise EmbedderError(f"{path} does not state how many dimensions its embeddings have")
         self.model = EmbeddingModel(name=f"gguf {path.stem}", version=f"{size}", dimensions=dimensions)
         pooling = _MEAN if pooling is None else _BY_MODEL
         self._load = partial(_Weights, path, context_tokens=context_tokens, pooling=pooling, threads=threads)
@@ -89,8 +91,9 @@ class GgufEmbedder:
             raise EmbedderError(str(error)) from error
         if len(vector) != self.model.dimensions:
             raise EmbedderError(
-                f"{self._path} gives vectors of {len(vector)} dimensions, not of {self.model.dimensions} as it says; "
-                "set another search.model_path, then `orchestra-mem index --anew` makes all vectors anew"
+                f"{self._path} returned a vector of {len(vector)} dimensions, but its metadata state "
+                f"{self.model.dimensions}; set search.model_path to another model, then run `orchestra-mem index "
+                "--anew` to rebuild all vectors"
             )
         return vector
 
@@ -124,8 +127,8 @@ class _Weights(LoadedModel):
         row = (library.llama_token * len(tokens))(*tokens)
         code = self._run(self._context, library.llama_batch_get_one(row, len(tokens)))
         if code:
-            raise ModelError(f"llama.cpp failed with code {code} over a text of {len(tokens):,} tokens ({self.path})")
+            raise ModelError(f"llama.cpp failed with code {code} on a text of {len(tokens):,} tokens ({self.path})")
         found = library.llama_get_embeddings_seq(self._context, 0)
         if not found:
-            raise ModelError(f"{self.path} gives no embeddings of whole texts")
+            raise ModelError(f"{self.path} returns no embeddings of whole texts")
         return np.ctypeslib.as_array(found, (self._dimensions,)).astype(np.float32)

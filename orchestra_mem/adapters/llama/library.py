@@ -59,8 +59,8 @@ def wait_policy() -> str:
     if chosen.strip().lower() == "passive":
         return ""
     return (
-        f"{_WAIT_POLICY} is {chosen}: the threads of llama.cpp spin while they wait, which stalls them where other "
-        f"programs are at work; start the program with {_WAIT_POLICY}=passive"
+        f"{_WAIT_POLICY} is {chosen}: the threads of llama.cpp spin while they wait, which slows them down when "
+        f"other programs are running; start the program with {_WAIT_POLICY}=passive"
     )
 
 
@@ -150,7 +150,7 @@ class LoadedModel:
             setattr(given, name, value)
         context = self.library.llama_init_from_model(self.model, given)
         if not context:
-            raise ModelError(f"llama.cpp cannot make a context of {context_tokens:,} tokens for {self.path}")
+            raise ModelError(f"llama.cpp cannot create a context of {context_tokens:,} tokens for {self.path}")
         self.frees.callback(self.library.llama_free, context)
         return context
 
@@ -167,7 +167,7 @@ class LoadedModel:
         found = (self.library.llama_token * room)()
         count = self.library.llama_tokenize(self.vocabulary, raw, len(raw), found, room, marks, special)
         if count < 0:
-            raise ModelError(f"llama.cpp cannot cut a text of {len(text):,} characters into tokens")
+            raise ModelError(f"llama.cpp cannot tokenize a text of {len(text):,} characters")
         return list(found[:count])
 
     def text_of(self, token: int) -> str:
@@ -330,7 +330,7 @@ def _render(template: str, messages: Sequence[tuple[Role, str]], tools: list[Jso
     try:
         return str(_formatter(template or _CHATML, first, last)(messages=given, tools=tools or None).prompt)
     except Exception as error:  # a template is a program and may raise anything
-        raise ModelError(f"the model's chat template does not take these messages: {error}") from error
+        raise ModelError(f"the model's chat template rejected these messages: {error}") from error
 
 
 @lru_cache(maxsize=8)

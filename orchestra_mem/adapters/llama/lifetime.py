@@ -22,7 +22,7 @@ from orchestra_mem.errors import ModelError
 ASK_EVERY_S = 0.02
 # How long `Held.close` waits for the thread at work: llama.cpp ignores the stop flag while it loads a file.
 _ENDS_S = 2.0
-NO_MORE = "llama.cpp begins nothing any more: the program ends"
+NO_MORE = "llama.cpp starts no more work: the program is exiting"
 
 _exiting = Event()
 _running: list[Stop] = []
@@ -49,7 +49,7 @@ class Stop:
             ModelError: The object loaded from the file was closed, or the interpreter exits.
         """
         if self():
-            raise ModelError(f"{path.name} is no longer wanted: it was closed, or the program ends")
+            raise ModelError(f"{path.name} was closed, or the program is exiting")
 
 
 @contextmanager

@@ -103,7 +103,7 @@ class LlamaModel:
         Loading continues after that, for the next call.
         """
         if os.getpid() != self._process:  # locks held by the parent's threads would never be released
-            raise ModelError(f"{self.name} was opened before a fork; a child process opens its own")
+            raise ModelError(f"{self.name} was opened before a fork; open the model again in the child process")
         held, begun, late = self._held, time.monotonic(), False
 
         def answer(stop: Stop, answering: Event) -> Generation:
@@ -137,7 +137,7 @@ class LlamaModel:
                 time.sleep(ASK_EVERY_S)
             if late:
                 raise ModelError(
-                    f"{self.name} was given up after {timeout_s:g} s, {said.answer_tokens} tokens into its answer"
+                    f"{self.name} timed out after {timeout_s:g} s, {said.answer_tokens} tokens into its answer"
                 )
         return said
 
@@ -145,11 +145,11 @@ class LlamaModel:
         prompt = self._vocabulary.prompt_tokens(messages)
         if len(prompt) >= self.context_tokens:
             raise ModelError(
-                f"the prompt has {len(prompt):,} tokens and the window of {self.name} {self.context_tokens:,}: "
-                "divide it, or raise llm.context_tokens"
+                f"the prompt has {len(prompt):,} tokens, but the window of {self.name} has {self.context_tokens:,}: "
+                "split the prompt, or raise llm.context_tokens"
             )
         if not prompt:
-            raise ModelError(f"the chat template of {self.name} makes nothing of the messages")
+            raise ModelError(f"the chat template of {self.name} produced an empty prompt from the messages")
         return prompt
 
     def close(self) -> None:
@@ -171,7 +171,7 @@ class LlamaModel:
             beside = min(context_tokens, BESIDE_TOKENS)
             require_room(
                 path, self._vocabulary.number, context_tokens=context_tokens, beside_tokens=beside,
-                remedy="set a smaller llm.context_tokens or take a smaller model",
+                remedy="set a smaller llm.context_tokens or use a smaller model",
             )  # fmt: skip
         session = LlamaSession(path, stop, context_tokens=context_tokens, threads=self._threads)
         _log.info("loaded %s in %.0f ms, %d threads", path.stem, (time.perf_counter() - start) * 1e3, self._threads)

@@ -210,7 +210,7 @@ class _Sampler:
             self._grammar = self._library.llama_sampler_init_grammar(loaded.vocabulary, grammar.encode(), b"root")
             if not self._grammar:
                 self.close()
-                raise ModelError("llama.cpp does not take the grammar that was made of the schema")
+                raise ModelError("llama.cpp rejected the grammar made from the JSON schema")
 
     def next(self) -> int | None:
         """Sample a token; None if the grammar allows none.
@@ -277,4 +277,4 @@ def grammar_of(schema: Mapping[str, Json] | None) -> str:
     try:
         return str(json_schema_to_gbnf(json.dumps(schema)))
     except Exception as error:  # the converter uses assertions, and raises errors of many types
-        raise ModelError(f"no grammar can be made of the JSON schema: {error}") from error
+        raise ModelError(f"the JSON schema cannot be converted to a grammar: {error}") from error

@@ -32,7 +32,7 @@ REBUILD = (
 )
 _TIMEOUT_S = 300.0
 _MAGIC = b"GGUF"
-_REMEDY = "set llm.model_path or search.model_path to a model's GGUF"
+_REMEDY = "set llm.model_path or search.model_path to a GGUF model file"
 _SOUND = "sound"
 _COMPLETE = "\n"  # ends a stored verdict: without it the file is damaged
 # A crash. Other signals come from outside: SIGKILL from the system if memory is short, SIGTERM at shutdown.
@@ -116,15 +116,15 @@ def require_gguf(path: Path) -> None:
         mode = path.stat().st_mode
         # Opening a named pipe, for example, would block. For a folder, the system's own error is good enough.
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise ModelError(f"{path} is no regular file; {_REMEDY}")
+            raise ModelError(f"{path} is not a regular file; {_REMEDY}")
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError as error:
-        raise ModelError(f"there is no file {path}; {_REMEDY}") from error
+        raise ModelError(f"{path} does not exist; {_REMEDY}") from error
     except OSError as error:
         raise ModelError(f"{path} cannot be read: {error.strerror or error}") from error
     if magic != _MAGIC:
-        raise ModelError(f"{path} is no GGUF: it begins with {magic!r} instead of {_MAGIC!r}")
+        raise ModelError(f"{path} is not a GGUF file: it begins with {magic!r} instead of {_MAGIC!r}")
 
 
 def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, bool]:
@@ -145,7 +145,7 @@ def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, b
             finally:
                 process.kill()  # no effect if it has ended
     except OSError as error:
-        return f"llama.cpp cannot be tried in a process of its own: {sys.executable}: {error}", False
+        return f"could not start a separate process to test llama.cpp: {sys.executable}: {error}", False
     stop.require_wanted(path)
     return f"{path} was not loaded within {_TIMEOUT_S:.0f} s", False
 
@@ -157,14 +157,14 @@ def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) ->
     stage = next((line for line in reversed(stages) if line), "starting")
     if code == -signal.SIGILL:
         return (
-            f"the compiled llama.cpp in {_compiled(folder)} does not fit this processor: an illegal instruction while "
-            f"{stage}; build it without those: {REBUILD}"
+            f"the compiled llama.cpp in {_compiled(folder)} uses instructions that this processor lacks (illegal "
+            f"instruction while {stage}); rebuild it without them: {REBUILD}"
         ), True
     if code < 0:
         name = signal.Signals(-code).name
-        return f"llama.cpp dies of {name} while {stage}: {path}", name in _CRASHES
+        return f"llama.cpp was terminated by {name} while {stage}: {path}", name in _CRASHES
     if _INCOMPLETE.search(said):
-        return f"{path} is incomplete or damaged: {_cause(said)}; fetch it again", False
+        return f"{path} is incomplete or damaged: {_cause(said)}; download it again", False
     return f"llama.cpp cannot use {path}: {stage} failed: {_cause(said)}", False
 
 
@@ -176,7 +176,7 @@ def _compiled(folder: Path) -> Path:
 def _cause(said: str) -> str:
     found = _CAUSE.findall(said)
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return str(found[-1]).strip() if found else lines[-1] if lines else "it gave no reason"
+    return str(found[-1]).strip() if found else lines[-1] if lines else "no reason given"
 
 
 def _verdict_file(folder: Path, path: Path, *, weights: bool) -> Path:
@@ -232,8 +232,8 @@ def require_room(
     if available is not None and needed > available:
         raise ModelError(
             f"{path.name} needs about {needed / 1e9:,.1f} GB of memory ({weights / 1e9:,.1f} for the model, "
-            f"{cache / 1e9:,.1f} for a context of {context_tokens:,} tokens), and {available / 1e9:,.1f} GB are free; "
-            f"{remedy}"
+            f"{cache / 1e9:,.1f} for a context of {context_tokens:,} tokens), but only {available / 1e9:,.1f} GB "
+            f"are free; {remedy}"
         )
 
 

@@ -76,7 +76,9 @@ class ServerTokenCounter:
     def doubts(self) -> list[str]:
         """Warnings that the server does not count, and why; empty if the server counts, or has not been asked yet."""
         if self._serves is False:
-            return [f"{self._server.url} does not count tokens: {self._near.name} does, not the model's own"]
+            return [
+                f"{self._server.url} does not count tokens; {self._near.name} counts instead of the model's tokenizer"
+            ]
         return [f"tokens are estimated, on the high side: {self._fault}"] if self._fault else []
 
     def count(self, text: str) -> int:
@@ -118,7 +120,7 @@ class ServerTokenCounter:
         except ModelError as error:
             if self._serves is None and isinstance(error, UnsupportedRequestError):
                 self._serves = False
-                logger.warning("%s does not count tokens: %s does", self._server.url, self._near.name)
+                logger.warning("%s does not count tokens; %s counts instead", self._server.url, self._near.name)
             else:
                 self._leave_alone(str(error))
             return None

@@ -95,9 +95,9 @@ class HttpEmbedder:
             found = self._asked([embeddable(texts[row])[:_MAX_CHARS] for row in some], timeout_s, tries)
             if found.shape[1] != self.model.dimensions:
                 raise EmbedderError(
-                    f"{self._server.url}{self._path} gives vectors of {found.shape[1]} dimensions for {self._name!r}, "
-                    f"not of {self.model.dimensions}; set search.dimensions to {found.shape[1]}, then "
-                    "`orchestra-mem index --anew` makes all vectors anew"
+                    f"{self._server.url}{self._path} returned vectors of {found.shape[1]} dimensions for "
+                    f"{self._name!r}, not of {self.model.dimensions}; set search.dimensions to {found.shape[1]}, then "
+                    "run `orchestra-mem index --anew` to rebuild all vectors"
                 )
             vectors[some] = found
         return unit(vectors)
@@ -109,12 +109,12 @@ class HttpEmbedder:
                 self._require_open, tries=tries, timeout_s=timeout_s,
             )  # fmt: skip
         except ModelError as error:
-            raise EmbedderError(f"no embeddings of {self._name!r}: {error}") from error
+            raise EmbedderError(f"no embeddings from {self._name!r}: {error}") from error
         return self._read(answer, len(texts))
 
     def _require_open(self) -> None:
         if self._closed:
-            raise ModelError(f"{self._server.url} is asked no more: the memory was closed")
+            raise ModelError(f"{self._server.url} gets no more requests: the memory was closed")
 
     def _read(self, answer: Any, count: int) -> NDArray[np.float32]:
         address = f"{self._server.url}{self._path}"
@@ -122,7 +122,10 @@ class HttpEmbedder:
             found = sorted(answer["data"], key=lambda each: each["index"])
             vectors = np.array([each["embedding"] for each in found], np.float32)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise EmbedderError(f"{address} gives no embeddings: {type(error).__name__}: {error}") from error
+            raise EmbedderError(f"{address} returned no embeddings: {type(error).__name__}: {error}") from error
         if vectors.ndim != 2 or len(vectors) != count or not vectors.shape[1] or not np.isfinite(vectors).all():
-            raise EmbedderError(f"{address} gives embeddings of shape {vectors.shape} for {count} texts, or no numbers")
+            raise EmbedderError(
+                f"{address} returned embeddings of shape {vectors.shape} for {count} texts, or values that are "
+                "not numbers"
+            )
         return vectors

@@ -186,7 +186,7 @@ class OpenAiModel:
                 raise _CancelledError
             if deadline is not None and time.monotonic() > deadline:
                 raise ServerFaultError(
-                    f"{self.name} was given up: {answer.tokens:,} tokens of an answer in {timeout_s:g} s"
+                    f"{self.name} timed out after {timeout_s:g} s, {answer.tokens:,} tokens into its answer"
                 )
 
         body: dict[str, Json] = {
@@ -216,8 +216,8 @@ class OpenAiModel:
         small = ""
         if self._window and self._wanted_tokens > self._window:
             small = (
-                f"the window of {self.name} is {self._window:,} tokens, and contexts are made for "
-                f"{self._wanted_tokens:,}: start the server with a larger one, or set "
+                f"the window of {self.name} is {self._window:,} tokens, but contexts are built for "
+                f"{self._wanted_tokens:,}: start the server with a larger window, or set "
                 f"orchestrator.context_window.max_tokens to {self._window}"
             )
         return [doubt for doubt in (small, self._silent, self._read_less) if doubt]
@@ -225,14 +225,16 @@ class OpenAiModel:
     def _doubt(self, prompt_bytes: int, done: Generation) -> None:
         """Compare the prompt's size with the number of tokens that the server reports, and note a warning."""
         if not done.prompt_tokens:
-            self._silent = f"{self._server.url} does not report how many tokens a prompt has: nothing is learned of it"
+            self._silent = (
+                f"{self._server.url} does not report how many tokens a prompt has, so nothing is learned from it"
+            )
             return
         self._silent = ""
         if prompt_bytes > _MOST_BYTES_A_TOKEN * done.prompt_tokens + _SHORT_BYTES:
             self._cut_to = done.prompt_tokens
             self._read_less = (
-                f"{self._server.url} read {done.prompt_tokens:,} tokens of a prompt of {prompt_bytes:,} bytes, so not "
-                "all of it: its window is smaller than it says; start it with a larger one (Ollama: num_ctx)"
+                f"{self._server.url} read only {done.prompt_tokens:,} tokens of a prompt of {prompt_bytes:,} bytes, so "
+                "it cut the prompt: its window is smaller than reported; start it with a larger one (Ollama: num_ctx)"
             )
         elif done.prompt_tokens > self._cut_to:
             self._read_less = ""
@@ -255,7 +257,10 @@ class OpenAiModel:
             if place > self._way:
                 self._way = place
                 if not ways[place]:  # no error, as callers validate every answer
-                    logger.warning("%s takes no JSON schema: its answers are checked, not guided", self._server.url)
+                    logger.warning(
+                        "%s does not support JSON schemas: its answers are validated, but not constrained",
+                        self._server.url,
+                    )
             return
 
     def _read(self, response: httpx.Response, answer: _Answer) -> None:
@@ -265,15 +270,13 @@ class OpenAiModel:
                     if line.startswith("data:") and self._take(line.removeprefix("data:").strip(), answer):
                         return
                 if not answer.finish:
-                    raise httpx.ReadError("the stream ended without an end")
+                    raise httpx.ReadError("the stream ended without a finish reason")
                 return
         except httpx.HTTPError as error:
-            raise ServerFaultError(
-                f"{self._server.url} broke off in mid-answer, {answer.tokens:,} tokens into it"
-            ) from error
+            raise ServerFaultError(f"{self._server.url} broke off its answer after {answer.tokens:,} tokens") from error
         answer.take(self._server.json(response))
         if not (answer.tokens or answer.finish):
-            raise ServerFaultError(f"{self._server.url} answered with JSON that is no chat completion")
+            raise ServerFaultError(f"{self._server.url} answered with JSON that is not a chat completion")
         answer.cut()
         answer.tokens = 0  # if the server does not stream, only `usage` reports them
         answer.finish = answer.finish or "stop"
@@ -286,7 +289,7 @@ class OpenAiModel:
         try:
             event = json.loads(data)
         except (ValueError, RecursionError):
-            raise ServerFaultError(f"{self._server.url} sent an event that is no JSON: {data[:80]!r}") from None
+            raise ServerFaultError(f"{self._server.url} sent an event that is not JSON: {data[:80]!r}") from None
         if (error := _within(event, "error")) is not None:
             words = _within(error, "message") or error
             raise ServerFaultError(

@@ -82,7 +82,7 @@ class Server:
             raise ModelError(f"{setting} {problem}")
         if not (api_key.isascii() and api_key.isprintable()):
             key = setting.replace("base_url", "api_key")
-            raise ModelError(f"{key} cannot be sent: it holds a line feed, or letters that are not ASCII")
+            raise ModelError(f"{key} cannot be sent: it contains a control character, or letters that are not ASCII")
         parts = urlsplit(base_url)
         user, _, place = parts.netloc.rpartition("@")
         self.url = parts._replace(netloc=place).geturl().rstrip("/").removesuffix("/v1").rstrip("/")
@@ -107,7 +107,7 @@ class Server:
 
         def check() -> None:
             if time.monotonic() > deadline:
-                raise ServerFaultError(f"{self.url} was given up: no answer in {timeout_s:g} s")
+                raise ServerFaultError(f"{self.url} did not answer within {timeout_s:g} s")
 
         return self._exchange(method, path, body, self.json, check, 2 * timeout_s)
 
@@ -131,8 +131,8 @@ class Server:
         """
         if self._breaker.opened:
             raise ModelError(
-                f"{self.url} is left alone after {self._failures} failures in a row, the next try is in "
-                f"{max(1, self._breaker.open_remaining)} s: {self._breaker.last_failure}"
+                f"{self.url} gets no requests after {self._failures} failures in a row; next attempt in "
+                f"{max(1, self._breaker.open_remaining)} s; last failure: {self._breaker.last_failure}"
             )
         retrying = Retrying(
             stop=stop_after_attempt(tries or self._tries),
@@ -152,7 +152,7 @@ class Server:
         except (ValueError, RecursionError):
             kind = response.headers.get("content-type", "no type").partition(";")[0]
             raise ServerFaultError(
-                f"{self.url} answered with {kind}, not with JSON: is {self._setting} the address of a model's server?"
+                f"{self.url} answered with {kind} instead of JSON: is {self._setting} the address of a model server?"
             ) from None
 
     def lines(self, response: httpx.Response) -> Iterator[str]:
@@ -173,7 +173,7 @@ class Server:
 
     def _bound(self, size: int) -> None:
         if size > _MOST_BYTES:
-            raise ServerFaultError(f"{self.url} sent {size:,} bytes without an end")
+            raise ServerFaultError(f"{self.url} sent too much data: {size:,} bytes so far")
 
     def _exchange(
         self, method: str, path: str, body: Json, read: Callable[[httpx.Response], _T], check: Callable[[], None],
@@ -228,14 +228,15 @@ class Server:
         """Convert an error of the HTTP client to one with a helpful message."""
         if "CERTIFICATE_VERIFY" in str(error):
             return ServerFaultError(
-                f"the certificate of {self.url} is not trusted: {error}; name its authority in SSL_CERT_FILE"
+                f"the certificate of {self.url} is not trusted: {error}; set SSL_CERT_FILE to the certificate of its "
+                "authority"
             )
         if isinstance(error, httpx.ConnectError):
-            return _PassingError(f"{self.url} cannot be reached: {error}; start the server, or mend {self._setting}")
+            return _PassingError(f"{self.url} cannot be reached: {error}; start the server, or correct {self._setting}")
         if isinstance(error, httpx.TimeoutException):
             return _PassingError(f"{self.url} does not answer: {type(error).__name__}")
         if isinstance(error, httpx.TransportError):
-            return _PassingError(f"{self.url} broke off before its answer: {error}")
+            return _PassingError(f"the connection to {self.url} failed before the answer was complete: {error}")
         return ServerFaultError(f"{self.url}: {error}")
 
 

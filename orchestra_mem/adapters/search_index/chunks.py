@@ -42,7 +42,7 @@ _KEPT_MASKS = 8
 
 def damaged(text: str) -> DatabaseDamagedError:
     """Return the error for damage described by `text`, with advice what to do."""
-    return DatabaseDamagedError(f"{text}; `orchestra-mem index --anew` makes it anew: it is derived, nothing is lost")
+    return DatabaseDamagedError(f"{text}; `orchestra-mem index --anew` rebuilds it from the memory, nothing is lost")
 
 
 def encode(text: str) -> bytes:

@@ -128,7 +128,7 @@ class DiskSearchIndex:
             while self._words is not None and self._cut_some(self._words):
                 pass
         except EmbedderError as error:
-            logger.debug("words of texts are not cut: %s", error)
+            logger.debug("words of texts are not tokenized: %s", error)
         with self._store.reading("coding"):
             due = [kept for kept in self._store.models.values() if kept.codes_due(self._approximate_from)]
         for kept in due:
@@ -175,7 +175,7 @@ class DiskSearchIndex:
             try:
                 return stored.cut_words(texts, self._words)
             except EmbedderError as error:  # `maintain` does it later
-                logger.debug("words of texts are not cut: %s", error)
+                logger.debug("words of texts are not tokenized: %s", error)
         return [None] * len(texts)
 
     def remove(self, keys: Sequence[str]) -> int:
@@ -258,7 +258,7 @@ class DiskSearchIndex:
         _check_dimensions(model, vectors)
         lengths = np.linalg.norm(vectors, axis=1)
         if faults := np.count_nonzero(~np.isfinite(lengths)):
-            raise StorageError(f"{model.name} gave {faults} of {len(ids)} vectors that are no numbers")
+            raise StorageError(f"{model.name} returned {faults} of {len(ids)} vectors with values that are not numbers")
         with self._store.writing("vectors") as connection:
             if not fits(connection, identity):
                 return
@@ -327,6 +327,6 @@ def _write_records(connection: sqlite3.Connection, chunks: Sequence[tuple[int, C
 def _check_dimensions(model: EmbeddingModel, vectors: Vectors) -> None:
     if vectors.shape[1] != model.dimensions:
         raise StorageError(
-            f"{model.name} {model.version} has vectors of {model.dimensions} dimensions, these have "
-            f"{vectors.shape[1]}; `orchestra-mem index --anew` makes all vectors with the model that is set now"
+            f"{model.name} {model.version} has vectors of {model.dimensions} dimensions, but these have "
+            f"{vectors.shape[1]}; `orchestra-mem index --anew` rebuilds all vectors with the current model"
         )

@@ -36,9 +36,9 @@ class IndexReport:
 def in_the_way(folder: Path) -> tuple[Path, str] | None:
     """Return a path that blocks the index folder or one of its files, and the problem with it; None if nothing does."""
     if not folder.is_dir():
-        return (folder, "is no folder; remove it") if os.path.lexists(folder) else None
+        return (folder, "is not a folder; remove it") if os.path.lexists(folder) else None
     paths = (folder / name for name in _FILES)
-    return next(((path, "is no file; remove it") for path in paths if path.is_dir()), None)
+    return next(((path, "is not a file; remove it") for path in paths if path.is_dir()), None)
 
 
 def format_fault(connection: sqlite3.Connection) -> str | None:
@@ -47,8 +47,8 @@ def format_fault(connection: sqlite3.Connection) -> str | None:
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
     )
     if application != APPLICATION_ID:
-        return "is no search index of this program"
-    return None if version == FORMAT else f"has format {version}, this program has {FORMAT}"
+        return "is not a search index of orchestra-mem"
+    return None if version == FORMAT else f"has format {version}, but this program uses format {FORMAT}"
 
 
 def quick_check(connection: sqlite3.Connection) -> str | None:
@@ -91,7 +91,7 @@ def _report(connection: sqlite3.Connection, path: Path, size: int, thorough: boo
     return IndexReport(
         database=path,
         present=True,
-        fault=f"lacks its vectors: {missing[0]} is not there" if missing else None,
+        fault=f"lacks its vectors: {missing[0]} is missing" if missing else None,
         size_bytes=size,
         chunks=int(connection.execute("SELECT count(*) FROM chunk").fetchone()[0]),
         operations=int(mark[0]) if mark else 0,

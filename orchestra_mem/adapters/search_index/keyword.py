@@ -68,7 +68,7 @@ def verify(connection: sqlite3.Connection, columns: Columns) -> None:
     query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
     found = [row[0] for row in connection.execute(query, (_EVERY,))]
     if found != np.flatnonzero(columns["alive"])[-1:].tolist():
-        raise damaged("the index of words does not have the chunks that are there")
+        raise damaged("the word index does not match the chunks")
 
 
 class KeywordSearch:
@@ -125,12 +125,12 @@ def _read(connection: sqlite3.Connection, term: str, columns: Columns) -> Matche
     docs = _ids(connection, _token(term, 1))
     held = np.ones(len(docs), np.float32)
     if len(docs) and (int(docs[-1]) >= columns.size or not columns["alive"][docs].all()):
-        raise damaged(f"the index of words finds {term!r} in chunks that are not there")
+        raise damaged(f"the word index lists {term!r} for chunks that do not exist")
     for step in FREQUENCY_STEPS[1:] if len(docs) else ():
         more = _ids(connection, _token(term, step))
         places = np.searchsorted(docs, more).clip(max=len(docs) - 1)
         if (docs[places] != more).any():
-            raise damaged(f"the index of words finds {term!r} often in chunks that do not hold it")
+            raise damaged(f"the word index has a frequency of {term!r} for chunks that do not contain it")
         held[places] = step
     return docs, held
 
@@ -140,7 +140,7 @@ def _ids(connection: sqlite3.Connection, token: str) -> NDArray[np.uint32]:
     row = connection.execute("SELECT group_concat(rowid) FROM words WHERE words MATCH ?", (f'"{token}"',)).fetchone()
     found = np.fromstring(row[0] or "", np.int64, sep=",")
     if len(found) and (found[0] < 0 or found[-1] > np.iinfo(np.uint32).max or (np.diff(found) <= 0).any()):
-        raise damaged("the index of words gives ids that no chunk has")
+        raise damaged("the word index contains invalid chunk ids")
     return found.astype(np.uint32)
 
 

@@ -110,7 +110,7 @@ class IndexStore:
     def _open_once(self, *, anew: bool) -> None:
         """Open the index; recreate it if `anew`, or if it is damaged and no other process has recreated it."""
         if found := in_the_way(self.folder):
-            raise StorageError(f"{found[0]} {found[1]}: the search index is derived, and made anew after that")
+            raise StorageError(f"{found[0]} {found[1]}; the search index is then rebuilt from the memory")
         self.folder.mkdir(parents=True, exist_ok=True)
         if not anew:
             with suppress(DatabaseDamagedError):
@@ -120,7 +120,7 @@ class IndexStore:
                 try:
                     return self._start()
                 except DatabaseDamagedError as error:
-                    self._tell_problem(f"{error}; the search index is made anew")
+                    self._tell_problem(f"{error}; the search index is rebuilt")
             # Delete the log first: SQLite discards a log that has no database. An older format had files of codes.
             for pattern in ("search.db-*", "search.db", "vectors-*", "codes-*"):
                 for path in self.folder.glob(pattern):
@@ -146,7 +146,7 @@ class IndexStore:
                 raise
         for model, kept in list(self.models.items()):
             if fault := kept.fault():
-                self._tell_problem(f"{fault}; the vectors of {model.name} are made anew")
+                self._tell_problem(f"{fault}; the vectors of {model.name} are rebuilt")
                 self.drop_model(kept.row)
 
     def _connect(self) -> sqlite3.Connection:
@@ -169,11 +169,11 @@ class IndexStore:
                     writer.execute(f"PRAGMA user_version = {FORMAT}")
         fault = format_fault(writer)
         if fault is None and {row[0] for row in writer.execute(_MADE)} != set(_SCHEMA):
-            fault = "has other tables than this program makes"
+            fault = "has different tables than this program creates"
         if fault is None:
             row = writer.execute("SELECT fingerprint FROM state").fetchone()
             if row is None or row[0] != self._fingerprint:
-                fault = "was made by another version of the analysis of texts"
+                fault = "was made by another version of the text analysis"
         if fault is None and self.path.stat().st_size <= _CHECKED_BYTES and (said := quick_check(writer)):
             fault = f"is damaged: {said}"
         if fault is not None:
@@ -193,7 +193,7 @@ class IndexStore:
             with FileLock(str(path), timeout=self._timeout_s):
                 yield
         except Timeout:
-            raise LockTimeoutError(f"another process has held {path} for {self._timeout_s:g} s") from None
+            raise LockTimeoutError(f"another process has locked {path} for {self._timeout_s:g} s") from None
 
     def recreate(self) -> None:
         """Delete everything, for all processes."""
@@ -219,11 +219,11 @@ class IndexStore:
         if self._damage or not self._is_there():
             with self._write_lock, self._lock:
                 if not self._is_there():
-                    self._tell_problem(f"{self.folder} was deleted or begun anew by another process")
+                    self._tell_problem(f"{self.folder} was deleted or recreated by another process")
                     self._disconnect()
                     self._open()
                 elif self._damage:
-                    self._tell_problem(f"{self._damage}; the search index is made anew")
+                    self._tell_problem(f"{self._damage}; the search index is rebuilt")
                     self.recreate()
 
     def _is_there(self) -> bool:
@@ -282,7 +282,7 @@ class IndexStore:
                     raise ClosedError(f"the search index in {self.folder} has been closed") from error
                 raise _translate(error, f"{doing}: {self.path}: {error}") from error
             except UnicodeDecodeError as error:  # an error message quotes a name that is not UTF-8
-                raise damaged(f"{doing}: {self.path} holds unreadable names") from error
+                raise damaged(f"{doing}: {self.path} contains unreadable names") from error
         except DatabaseDamagedError as error:
             self._damage = str(error)
             raise
@@ -315,8 +315,8 @@ class IndexStore:
             if not free:
                 names = ", ".join(each.model.name for each in found)
                 raise StorageError(
-                    f"the search index has vectors of {_MODELS} models ({names}) and no room for {model.name}; "
-                    "`orchestra-mem index --anew` begins it anew"
+                    f"the search index has vectors of {_MODELS} models ({names}), so {model.name} cannot be "
+                    "added; `orchestra-mem index --anew` rebuilds it"
                 )
             row = ModelRow(slot=free[0], model=model, file=f"vectors-{uuid.uuid4().hex[:8]}.f32")
             connection.execute(
@@ -359,14 +359,14 @@ def _discard(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        logger.warning("%s stays there, and nobody needs it: %s", path, error.strerror)
+        logger.warning("could not delete %s, which is no longer used: %s", path, error.strerror)
 
 
 def _translate(error: sqlite3.Error, text: str) -> StorageError:
     code = getattr(error, "sqlite_errorname", "") or ""
     # An error without a code means that a stored text is not UTF-8.
     unreadable = isinstance(error, sqlite3.OperationalError) and not code
-    if known := database_error(error, text, kept="the index is derived, nothing is lost"):
+    if known := database_error(error, text, kept="the index can be rebuilt, nothing is lost"):
         return known
     if unreadable or code.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_SCHEMA")):
         # SQLITE_ERROR means that a table is missing, as the statements themselves are valid.

@@ -107,9 +107,9 @@ class ModelVectors:
                 held = self.path.stat().st_size // (4 * dimensions)
                 mapped = np.memmap(self.path, np.dtype("<f4"), "r", shape=(held, dimensions)) if held else None
             except OSError as error:
-                raise DatabaseDamagedError(f"{self.path}: {error.strerror}; the vectors are made anew") from error
+                raise DatabaseDamagedError(f"{self.path}: {error.strerror}; the vectors have to be rebuilt") from error
             if mapped is None or held < end:
-                raise DatabaseDamagedError(f"{self.path} holds {held} vectors, not {end}; they are made anew")
+                raise DatabaseDamagedError(f"{self.path} has {held} vectors, not {end}; they have to be rebuilt")
             self._mapped = np.asarray(mapped)
         return self._mapped[:end]
 
