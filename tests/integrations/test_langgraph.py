@@ -198,7 +198,7 @@ def test_faults_are_told_and_nothing_of_a_bad_batch_is_stored(memory: Orchestrat
         store.put(("langgraph",), "k", {})
     assert store.search(()) == []
     store.put(("a",), "k", {"n": 1})
-    with pytest.raises(ValueError, match=r"'\$in' is no operator of a filter; there are \$eq, \$ne, \$gt"):
+    with pytest.raises(ValueError, match=r"'\$in' is not a filter operator; use one of: \$eq, \$ne, \$gt"):
         store.search((), filter={"n": {"$in": [1]}})
     assert store.search((), filter={"n": {"$gt": "x"}}) == []
     store.delete(("a",), "never was")
