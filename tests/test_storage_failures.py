@@ -525,7 +525,7 @@ def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path, cap
     told = "the database is new, and documents are older than it: project_state.md, "
     with _open(tmp_path) as memory:
         assert told in caplog.text
-        assert "1 document of sessions. They are served as they are" in caplog.text
+        assert "1 session document. They are served as they are" in caplog.text
         assert memory.operations() == []
         assert "porcupine" in memory.get_orchestrator_context("test").render()
         assert {path.stem: path.read_text() for path in (home / "memory").glob("*.md")} == old_documents

@@ -306,7 +306,7 @@ def test_a_folder_with_another_memorys_documents_is_refused(
         with pytest.raises(StorageError, match="is a memory of this folder's own"):
             desk.open(config=config)
     own.open().close()
-    with pytest.raises(StorageError, match="has documents of another memory than schema"):
+    with pytest.raises(StorageError, match="has documents of a different memory than schema"):
         laptop.open(config=other)
     shutil.copytree(laptop.project, tmp_path / "moved")  # a moved or copied folder is one more working copy
     with open_memory(tmp_path / "moved", config=laptop.config) as memory:
