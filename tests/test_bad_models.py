@@ -62,7 +62,7 @@ BAD: Mapping[str, tuple[str | Exception, str]] = {
     "runs out of memory": (MemoryError(), "failed, failing broke: MemoryError: "),
     "cannot be had": (ModelError("m.gguf is no GGUF file"), "failed, m.gguf is no GGUF file"),
     "fails in words that no database holds": (ModelError("said \ud800 \x1b[31m"), "failed, said "),
-    SLOW: ("word " * 50, "failed, scripted was given up after 1 s, "),
+    SLOW: ("word " * 50, "failed, scripted was stopped after 1 s, "),
 }  # fmt: skip
 # One case for each way of rejecting an answer; the first test below runs all cases.
 TELLING = (
