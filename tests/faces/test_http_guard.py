@@ -392,7 +392,7 @@ def test_the_token_is_made_once_and_only_its_user_may_read_it(tmp_path: Path) ->
     with pytest.raises(ServerError, match="has mode 644: other users can read the token; run chmod 600"):
         load_tokens(tmp_path, {})
     for bad in ("short", "with blanks in it 0123456789", "ümläüt-0123456789-0123"):
-        with pytest.raises(ServerError, match="ORCHESTRA_MEM_TOKEN holds no token that can be used"):
+        with pytest.raises(ServerError, match="ORCHESTRA_MEM_TOKEN does not contain a valid token"):
             load_tokens(tmp_path, {"ORCHESTRA_MEM_TOKEN": bad})
 
 
