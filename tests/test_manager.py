@@ -192,7 +192,7 @@ def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) 
 
 def test_opening_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
     """Opening a missing folder or with invalid settings raises an error and creates no database."""
-    with pytest.raises(StorageError, match="is no folder; make it first"):
+    with pytest.raises(StorageError, match="is not a folder; create it first"):
         open_memory(tmp_path / "nowhere")
     with pytest.raises(ConfigError):
         open_memory(tmp_path, config={"orchestrator": {"context_windows": {}}})

@@ -398,7 +398,7 @@ def read_only_index(folder: Path) -> None:
         memory.record_operation("note", {"text": LATE})
         texts, notes = _found(memory, "quokka enclosure")
         assert texts == [LATE]
-        assert notes.startswith(f"{index} cannot be written to")
+        assert notes.startswith(f"{index} is not writable")
         assert _found(memory, "reactor pump")[0] == [EARLY]
     subprocess.run(["mount", "-o", "remount,rw", str(index)], check=True)
     with open_memory(project) as memory:
