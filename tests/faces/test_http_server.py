@@ -104,8 +104,8 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
         port = taken.getsockname()[1]
         run("serve", "--port", str(port), exit_code=1)
         assert run.errors == (
-            f"orchestra-mem: cannot listen on 127.0.0.1 port {port}: Address already in use; choose another by --port "
-            "or --host\n"
+            f"orchestra-mem: cannot listen on 127.0.0.1 port {port}: Address already in use; choose another with "
+            "--port or --host\n"
         )
     assert not (run.folder / ".obra").exists()
     run("serve", "--host", "0.0.0.0", exit_code=2)
