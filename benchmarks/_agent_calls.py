@@ -136,7 +136,7 @@ class AgentCalls:
             if kind in annotation:
                 return value
         if name not in (made := self._values()):
-            raise KeyError(f"nothing is known of a parameter {name!r}: give it values in benchmarks/_agent_calls.py")
+            raise KeyError(f"unknown parameter {name!r}: add values for it in benchmarks/_agent_calls.py")
         value = made[name]
         return rng.choice(value) if isinstance(value, list) else value()
 

@@ -68,11 +68,11 @@ class Doom:
 
     def __str__(self) -> str:
         """Format like `version.rename.after #2`."""
-        saving = f", a person saving at {self.saving}" if self.saving else ""
+        saving = f", a person saves at {self.saving}" if self.saving else ""
         if self.after_s is not None:
             return f"after {self.after_s * 1000:.0f} ms{saving}"
         torn = f", {self.torn:.0%} written" if self.torn < 1 else ""
-        return (f"{self.point or 'any point'} #{self.nth}{torn}" if self.nth else "not at all") + saving
+        return (f"{self.point or 'any point'} #{self.nth}{torn}" if self.nth else "not killed") + saving
 
 
 class Clock:

@@ -50,13 +50,13 @@ def examine_edits(
     )
     for token, name in said.own.items():
         if token not in texts[name] and token not in aside:
-            yield Violation(kind="edit", text=f"{token} is gone from {name.value}")
+            yield Violation(kind="edit", text=f"{token} is missing from {name.value}")
     for name, text in texts.items():
         standing = tokens(text)
         for token in sorted(standing & {token for token, place in said.gone.items() if place is name}):
-            yield Violation(kind="returned", text=f"{token} was taken out of {name.value} and stands there again")
+            yield Violation(kind="returned", text=f"{token} was removed from {name.value}, but is there again")
         for number in sorted(numbers(text) & said.removed):
-            yield Violation(kind="returned", text=f"K{number} was taken out and stands in {name.value} again")
+            yield Violation(kind="returned", text=f"K{number} was removed, but is in {name.value} again")
         for line, problem in faults(text):
             yield Violation(kind="document", text=f"{name.value}:{line}: {problem}")
     if taken_in:
@@ -69,7 +69,7 @@ def _untrue_facts(memory: OrchestratorContextManager, said: Said) -> Iterator[Vi
         if fact.status is not MustKeepStatus.STANDING:
             continue
         if fact.id in said.removed:
-            yield Violation(kind="returned", text=f"K{fact.id} was taken out and stands in the ledger")
+            yield Violation(kind="returned", text=f"K{fact.id} was removed, but is active in the ledger")
         for token in PERSON.findall(fact.text):
             if token in said.gone:
-                yield Violation(kind="returned", text=f"K{fact.id} says {token}, which was taken out")
+                yield Violation(kind="returned", text=f"K{fact.id} contains {token}, which was removed")

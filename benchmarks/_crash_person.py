@@ -75,7 +75,7 @@ class Person:
         if due:
             name, text = due[0], self._open.pop(due[0])[1]
             if self._is_kept(name, text):
-                self.counts["of an old text"] += 1
+                self.counts["based on an old text"] += 1
                 self._save_any(name, text)
                 return
         name = self.rng.choice([name for name in DocumentName if name not in self._open])
@@ -110,7 +110,7 @@ class Person:
         if text == command.after:
             self._apply(command.name, command.before, command.after, told=False)
         elif text != command.before:
-            return f"{command.name.value} is neither as before a command nor as after it"
+            return f"{command.name.value} has neither the text before a command nor the text after it"
         return None
 
     def _expect(self, what: str, name: DocumentName, which: str) -> None:

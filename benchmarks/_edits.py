@@ -54,12 +54,12 @@ class Style(StrEnum):
 
     IN_PLACE = "in place"
     RENAME = "temporary file and rename"
-    BACKUP = "rename away, write anew"
+    BACKUP = "rename away, write a new file"
     SED = "sed -i"
     PIECES = "truncate, write in two pieces"
     EMPTIED = "truncate, write a while later"
-    AWAY = "rename away, write anew a while later"
-    STAMPED = "in place, with a time of its own in the front matter"
+    AWAY = "rename away, write a new file a while later"
+    STAMPED = "in place, with its own time in the front matter"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +220,7 @@ class Person:
         edit = self._edit(name, text)
         lines = Counter(text.split("\n"))
         if any(lines[line] != 1 for line in edit.named()):
-            self.skipped["a line is not there once"] += 1
+            self.skipped["a line does not occur exactly once"] += 1
             return
         self._save(number, name, text, edit, style, stale=bool(due))
 
@@ -245,7 +245,7 @@ class Person:
         for line in standing(text):
             if (name, line) in self.gone:
                 save_number = self.gone.pop((name, line))
-                self.returned.append(f"{name.value}: {line!r}, taken out by save {save_number}, stands there again")
+                self.returned.append(f"{name.value}: {line!r}, removed by save {save_number}, is there again")
         return text
 
     def _save(self, number: int, name: DocumentName, text: str, edit: Edit, style: Style, *, stale: bool) -> None:
@@ -346,8 +346,8 @@ def problems(name: DocumentName, text: str) -> list[str]:
     if fault:
         found.append(f"line {fault[0]}: {fault[1]}")
     titles = Counter(block.title for block in split_blocks(text) if block.level == 2)
-    found += [f"the section {title!r} is there {titles[title]} times" for title in SECTIONS[name] if titles[title] != 1]
+    found += [f"the section {title!r} occurs {titles[title]} times" for title in SECTIONS[name] if titles[title] != 1]
     found += [f"line {line}: {problem}" for line, problem in faults(text)]
     if not text.endswith("\n"):
-        found.append("it ends within a line")
+        found.append("it does not end with a line break")
     return found

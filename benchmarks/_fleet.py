@@ -139,7 +139,7 @@ class Recorders:
             with suppress(BrokenPipeError):
                 each.stdin.close()  # type: ignore[union-attr]
             if code := each.wait():
-                told.untold.append(f"a process ended with {code}")
+                told.untold.append(f"a process exited with status {code}")
             else:
                 told.take(Told(**json.loads(said)))
         return told

@@ -61,8 +61,8 @@ def measure_moves(report: Report, server: PostgresServer, folder: Path, n: int) 
     before = answers(folder, {}, clock, questions)
     config = {"storage": {"url": server.url, "schema_name": server.schema()}}
     left = kill_a_move(server, folder, config, n)
-    report.add("killed_move_left", left, n=2, note="the source changed, or something in the target")
-    report.add("move_to_server_s", move(folder, config), n=n, note="and each row read again")
+    report.add("killed_move_left", left, n=2, note="source changed, or rows left in the target")
+    report.add("move_to_server_s", move(folder, config), n=n, note="including a check of each row")
     there = answers(folder, config, clock, questions)
     (folder / ".obra" / "obra.db").rename(folder / "old.db")
     report.add("move_back_s", move(folder, {}, config), n=n)
@@ -101,7 +101,7 @@ def move(folder: Path, target: dict[str, Any], at: dict[str, Any] | None = None)
     """Move a memory; return the seconds, including the start of the command."""
     begun = time.perf_counter()
     if code := command(folder, target, at or {}).wait():
-        raise SystemExit(f"move ended with {code}")
+        raise SystemExit(f"move exited with status {code}")
     return time.perf_counter() - begun
 
 

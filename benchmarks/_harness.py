@@ -86,7 +86,7 @@ class Report:
     def __init__(self, name: str, targets: Mapping[str, Target]) -> None:
         for key, (sign, _) in targets.items():
             if sign not in ("<=", ">="):
-                raise ValueError(f"the target of {key} has the sign {sign!r}; it is <= or >=")
+                raise ValueError(f"the target of {key} has the sign {sign!r}: must be <= or >=")
         self.name = name
         self.targets = dict(targets)
         self.figures: dict[str, Figure] = {}
@@ -100,7 +100,7 @@ class Report:
             ValueError: The value is not finite, or the figure exists.
         """
         if not math.isfinite(value):
-            raise ValueError(f"{key} is {value}: that was not measured")
+            raise ValueError(f"{key} is {value}: must be finite")
         if key in self.figures:
             raise ValueError(f"{key} was measured twice")
         self.figures[key] = Figure(value=value, n=n, note=note)
@@ -250,20 +250,27 @@ def parse(name: str, arguments: Sequence[str] | None = None) -> Options:
         prog=f"benchmarks/{name}.py", description=f"Measure {name}; see benchmarks/README.md."
     )
     parser.add_argument("--quick", action="store_true", help="a short run, under 60 s")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures to this file")
     parser.add_argument(
         "--data", type=Path, metavar="DIR", default=DEFAULT_DATA,
         help="the folder of recordings (default: ../shared/data beside the checkout)",
     )  # fmt: skip
     parser.add_argument(
-        "--allow", action="append", default=[], metavar="FIGURE", help="a target that may be missed; still told"
+        "--allow",
+        action="append",
+        default=[],
+        metavar="FIGURE",
+        help="a target that may be missed; it is still reported",
     )
     parser.add_argument(
         "--times-within", type=float, default=1.0, metavar="N",
         help="let a time take up to N times its target; for machines that others use too",
     )  # fmt: skip
     parser.add_argument(
-        "--model", metavar="MODEL", default="", help="a GGUF, or a name from tools/models.py, where a model is run"
+        "--model",
+        metavar="MODEL",
+        default="",
+        help="the model to run, if any: a GGUF file, or a name from tools/models.py",
     )
     given = parser.parse_args(arguments)
     return Options(
@@ -285,7 +292,7 @@ def percentile(samples: Sequence[float], percent: float) -> float:
     if not samples:
         raise ValueError("no samples: nothing was measured")
     if not 0 <= percent <= 100:
-        raise ValueError(f"percent is {percent}: it lies within 0 to 100")
+        raise ValueError(f"percent is {percent}: must be within 0 to 100")
     ordered = sorted(samples)
     # Round first: 99.9 / 100 * 1000 is slightly above 999 in floating point.
     rank = math.ceil(round(percent / 100 * len(ordered), 9))

@@ -113,21 +113,23 @@ def examine_work(memory: OrchestratorContextManager, acknowledged: Mapping[str, 
     titles = Counter(item.title for item in items)
     for title, count in titles.items():
         if count > 1:
-            yield Violation(kind="duplicated", text=f"there are {count} items {title}")
+            yield Violation(kind="duplicated", text=f"{count} items have the title {title}")
     found = {item.title: item for item in items}
     for title, number in acknowledged.items():
         if title not in found or found[title].id != number:
-            yield Violation(kind="lost", text=f"work item {number}, {title}, was acknowledged and is gone")
+            yield Violation(kind="lost", text=f"work item {number}, {title}, was acknowledged, but is missing")
     events = memory.state.events()
     told = Counter(event.item for event in events if event.field in ("created", "status"))
     # A person's line only creates an item; the machine's items are started as well, which is a second event.
     by_person = {event.item for event in events if event.field == "created" and event.author is Author.PERSON}
     for item in items:
         if item.id not in by_person and told[item.id] < 2:
-            yield Violation(kind="lost", text=f"{item.name} was begun half: {told[item.id]} of its changes are there")
+            yield Violation(
+                kind="lost", text=f"{item.name} is incomplete: only {told[item.id]} of its changes are recorded"
+            )
     counted = sum(sum(by_status.values()) for by_status in memory.state.counts().values())
     if counted != len(items):
-        yield Violation(kind="duplicated", text=f"{counted} items are counted, there are {len(items)}")
+        yield Violation(kind="duplicated", text=f"the count of items is {counted}, but there are {len(items)}")
 
 
 class _Examination:
@@ -169,10 +171,10 @@ class _Examination:
                 yield Violation(kind="lost", text=f"operation {operation.id} ({marker}) is not as recorded")
             if acknowledged.get(marker, operation.id) != operation.id:
                 yield Violation(
-                    kind="lost", text=f"{marker} was acknowledged as {acknowledged[marker]} and is {operation.id}"
+                    kind="lost", text=f"{marker} was acknowledged as {acknowledged[marker]}, but is {operation.id}"
                 )
         for marker in acknowledged.keys() - found.keys():
-            yield Violation(kind="lost", text=f"{marker} was acknowledged and is not in the event log")
+            yield Violation(kind="lost", text=f"{marker} was acknowledged, but is not in the event log")
         for marker, count in found.items():
             if count > 1:
                 yield Violation(kind="duplicated", text=f"{marker} is in the event log {count} times")
@@ -205,9 +207,9 @@ class _Examination:
             if number not in operations:
                 yield Violation(kind="document", text=f"{name} shows operation {number}, which is not its own")
             elif not where:
-                yield Violation(kind="document", text=f"{name}: operation {number} stands nowhere")
+                yield Violation(kind="document", text=f"{name}: operation {number} is in no place")
             elif len(where) > 1:
-                yield Violation(kind="duplicated", text=f"{name}: operation {number} stands in {' and '.join(where)}")
+                yield Violation(kind="duplicated", text=f"{name}: operation {number} is in {' and '.join(where)}")
 
     def _document(self, session: Session) -> Path:
         if session.status is SessionStatus.ARCHIVED:
@@ -222,11 +224,13 @@ class _Examination:
         yield from _front_matter_faults(name, text, {"session": session.id})
         entries = [part.operation for part in document.parts if part.operation]
         if entries != sorted(set(entries)):
-            yield Violation(kind="document", text=f"{name}: its entries are out of order or twice: {entries}")
+            yield Violation(kind="document", text=f"{name}: its entries are out of order or duplicated: {entries}")
         shown = [part.summary for part in document.parts if part.summary]
         standing = [s.id for s in self._ledger.summaries(session.id, standing=True)]
         if shown != standing:
-            yield Violation(kind="document", text=f"{name} shows the summaries {shown}, standing are {standing}")
+            yield Violation(
+                kind="document", text=f"{name} shows the summaries {shown}, but the current ones are {standing}"
+            )
         ended = session.status is SessionStatus.ARCHIVED
         closing = [part.block.title for part in document.parts if part.block.title in _CLOSING]
         if closing != (list(_CLOSING) if ended else []):
@@ -285,7 +289,7 @@ class _Examination:
             if session.status is SessionStatus.FLUSHING:
                 yield Violation(kind="restart", text=f"session {session.id[:8]} is still being flushed")
         if sum(session.status is SessionStatus.ACTIVE for session in sessions) > 1:
-            yield Violation(kind="restart", text="two sessions are under way")
+            yield Violation(kind="restart", text="two sessions are running")
         wanted = {self._document(session) for session in sessions}
         found = set((self._home / "sessions").rglob("*.md"))
         for path in sorted(found - wanted):
@@ -310,7 +314,7 @@ class _Examination:
         if len(set(sequences)) != len(sequences):
             yield Violation(kind="document", text=f"versions share sequence numbers: {sorted(sequences)}")
         for path in sorted(files):
-            yield Violation(kind="document", text=f"{path.name} among the versions is none")
+            yield Violation(kind="document", text=f"{path.name} in the folder of versions is not a version")
 
     def _expansions(self) -> Iterator[Violation]:
         by_id = {op.id: op for op in self._operations}
@@ -320,7 +324,7 @@ class _Examination:
             if [by_id[number] for number in numbers] != list(originals):
                 yield Violation(kind="lost", text=f"S{summary.id} does not expand to the operations {numbers}")
             if summary.operation_count != len(numbers):
-                said = f"S{summary.id} counts {summary.operation_count} operations, it covers {len(numbers)}"
+                said = f"S{summary.id} counts {summary.operation_count} operations, but covers {len(numbers)}"
                 yield Violation(kind="document", text=said)
 
     def _decisions(self, removed: Collection[int]) -> Iterator[Violation]:
@@ -330,7 +334,9 @@ class _Examination:
         judged = {fact.operation for fact in facts}
         for operation in self._operations:
             if operation.session in ended and operation.type == "decision" and operation.id not in judged:
-                yield Violation(kind="document", text=f"the decision in operation {operation.id} was never judged")
+                yield Violation(
+                    kind="document", text=f"no fact was extracted from the decision in operation {operation.id}"
+                )
         text = (self._home / "memory" / f"{DocumentName.DECISION_LOG.value}.md").read_text("utf-8", "surrogateescape")
         # a document that cannot hold all facts shows those of the highest weight
         heaviest = max((fact.weight for fact in facts), default=0.0)
@@ -344,7 +350,7 @@ class _Examination:
             texts = "\n".join(path.read_text("utf-8", "surrogateescape") for path in self._home.rglob("*.md"))
             for note in notes:
                 if f"{note}." not in texts:
-                    yield Violation(kind="edit", text=f"{note} is gone from all documents and versions")
+                    yield Violation(kind="edit", text=f"{note} is missing from all documents and versions")
 
 
 def _is_frame(block: Block) -> bool:
@@ -367,7 +373,7 @@ def _episodic_faults(path: Path, name: DocumentName) -> Iterator[Violation]:
         if found[title] != 1:
             yield Violation(kind="document", text=f"{path.name} has the section {title!r} {found[title]} times")
     if not text.endswith("\n"):
-        yield Violation(kind="document", text=f"{path.name} ends within a line")
+        yield Violation(kind="document", text=f"{path.name} does not end with a line break")
 
 
 def _front_matter_faults(name: str, text: str, wanted: Mapping[str, str]) -> Iterator[Violation]:

@@ -168,9 +168,9 @@ def measure(options: Options, report: Report) -> None:
             worst.append((exponent(seconds, sizes), door, kind, seconds[-1] if seconds else 0.0))
         say(f"adversarial: {door} done")
     worst.sort(reverse=True)
-    report.add("growth_exponent", worst[0][0], n=len(worst), note=f"{worst[0][1]}, {worst[0][2]}: the worst of all")
-    report.add("hangs", len(hangs), n=len(worst), note=f"over {LIMIT_S:.0f} s for one text")
-    report.add("broken", len(broken), n=len(worst), note="ended with an error that is none of ours")
+    report.add("growth_exponent", worst[0][0], n=len(worst), note=f"{worst[0][1]}, {worst[0][2]}: the highest of all")
+    report.add("hangs", len(hangs), n=len(worst), note=f"more than {LIMIT_S:.0f} s for one text")
+    report.add("broken", len(broken), n=len(worst), note="ended with an unexpected error")
     for value, door, kind, last in worst[:12]:
         report.note(f"{door}, {kind}: exponent {value:.2f}, {last:.2f} s for {sizes[-1]:,} characters")
     for line in [*hangs, *broken]:

@@ -92,9 +92,9 @@ def _relevant(memory: OrchestratorContextManager, agents: int, calls: int, repor
         samples.append((time.perf_counter() - start) * 1000)
         exceeded += memory._parts.counter.count(injection.text) > budget
         expired += sum(each.item.expires is not None and each.item.expires <= _NOW for each in injection.items)
-    report.percentiles("relevant", samples[agents:], (50, 95), note=f"{agents} agents, each with all of its items")
-    report.add("budget_exceeded", exceeded, n=calls, note="texts of more tokens than were asked for")
-    report.add("expired_injected", expired, n=calls, note="items whose time was over")
+    report.percentiles("relevant", samples[agents:], (50, 95), note=f"{agents} agents, all items of each")
+    report.add("budget_exceeded", exceeded, n=calls, note="texts over the token budget")
+    report.add("expired_injected", expired, n=calls, note="expired items")
 
 
 def _leaks(isolation: str, count: int) -> tuple[int, int]:
@@ -163,14 +163,16 @@ def measure(options: Options, report: Report) -> None:
             _relevant(memory, agents, 1_000 if options.quick else 10_000, report)
     calls = 1_000 if options.quick else 10_000
     leaks, changed = map(sum, zip(*(_leaks(isolation, calls) for isolation in ("catalog", "strict")), strict=True))
-    report.add("leaks", leaks, n=2 * calls, note="answers to an agent with another's words, in both isolations")
-    report.add("others_changed", changed, n=2 * calls, note="items of others that such a call has changed")
+    report.add(
+        "leaks", leaks, n=2 * calls, note="answers that show an agent another's words, with both isolation settings"
+    )
+    report.add("others_changed", changed, n=2 * calls, note="items of others that such a call changed")
     with tempfile.TemporaryDirectory(prefix="catalog-") as folder:
         samples = _record(Path(folder), 1_500 if options.quick else 5_000)
-        report.percentiles("record", samples, (50, 99), note="with catalog and redaction on")
+        report.percentiles("record", samples, (50, 99), note="with catalog and redaction enabled")
     kills = 20 if options.quick else 200
     lost, told = _lost(kills)
-    report.add("learn_lost", lost, n=told, note=f"acknowledged and never learnt from, over {kills} kills")
+    report.add("learn_lost", lost, n=told, note=f"acknowledged, but never learnt from; {kills} kills")
 
 
 if __name__ == "__main__":

@@ -77,12 +77,14 @@ def _add(report: Report, name: str, service: CategorizationService) -> None:
     report.add(f"{name}_mean_ms", sum(durations_ms) / len(TASKS), n=len(TASKS))
     report.add(f"{name}_max_ms", max(durations_ms), n=len(TASKS))
     if name == "rules":
-        report.add("rules_matched", with_word / len(TASKS), n=len(TASKS), note="tasks that say a word of the rules")
+        report.add(
+            "rules_matched", with_word / len(TASKS), n=len(TASKS), note="tasks that contain a keyword of the rules"
+        )
         report.add("rules_per_s", 1_000 * len(TASKS) / sum(durations_ms), n=len(TASKS))
     else:
-        report.add("model_answered", of_model / len(TASKS), n=len(TASKS), note="the others by rules")
+        report.add("model_answered", of_model / len(TASKS), n=len(TASKS), note="the rules answered the others")
         in_time = _share_below(durations_ms, _DESIGN_TIMEOUT_MS)
-        report.add("model_in_time", in_time, n=len(TASKS), note="within the time that is its default")
+        report.add("model_in_time", in_time, n=len(TASKS), note="within the default timeout")
 
 
 def _share_below(durations_ms: Sequence[float], most_ms: float) -> float:

@@ -92,7 +92,7 @@ def _histories(options: Options) -> Iterator[tuple[str, list[Recorded]]]:
         if path.exists():
             yield path.stem.replace("-", "_"), _cut(read(path), options)
         else:
-            report_missing = f"{path} is not there: recordings are given by --data"
+            report_missing = f"{path} is missing: name the folder of recordings with --data"
             say(report_missing)
 
 
@@ -203,7 +203,9 @@ def _report_total(report: Report, tallies: list[Tally]) -> None:
         for key in ("ratio", "must_keep_retained", "invented_identifiers", "expand_exact"):
             report.unmeasured(key, "no history was long enough to be compacted")
         return
-    report.add("ratio", max(ratios), n=source, note="the largest of all histories, summary over source in tokens")
+    report.add(
+        "ratio", max(ratios), n=source, note="the largest of all histories: tokens of summaries / tokens of sources"
+    )
     report.add("must_keep_retained", sum(t.facts_kept for t in tallies) / max(1, facts), n=facts)
     report.add("invented_identifiers", sum(len(t.invented) for t in tallies), n=count)
     report.add("expand_exact", sum(t.exact for t in tallies) / max(1, sum(t.expanded for t in tallies)), n=count)
@@ -212,13 +214,13 @@ def _report_total(report: Report, tallies: list[Tally]) -> None:
 def _measure_locomo(options: Options, report: Report) -> None:
     path = options.data / "locomo-dev.json"
     if not path.exists():
-        report.unmeasured("locomo_answer_tokens_at_20", f"{path} is not there")
+        report.unmeasured("locomo_answer_tokens_at_20", f"{path} is missing")
         return
     whole = answer_share(path, _compress)
     report.add("locomo_answer_tokens_at_20", whole["mean"], n=len(whole) - 1, note="a conversation as one text")
     by_session = answer_share(path, _compress, by_session=True)
     report.add("locomo_answer_tokens_by_session", by_session["mean"], n=len(by_session) - 1,
-               note="each session by itself")  # fmt: skip
+               note="each session separately")  # fmt: skip
     turns = sum(len(s) for sample in json.loads(path.read_text(encoding="utf-8")) for s in passages_of(sample))
     report.note(f"locomo: {turns:,} turns")
 
@@ -245,19 +247,19 @@ def _measure_dialogues(options: Options, report: Report) -> None:
     judged_all = [judged for each in found.values() for judged in each]
     report.add("rules_kept_after_5", _share_kept(judged_all), n=len(judged_all),
                note=f"facts of {len(chosen)} dialogues")  # fmt: skip
-    report.add("rules_kept_unread", _share_kept(unread), n=len(unread), note="of dialogues that nobody read")
+    report.add("rules_kept_unread", _share_kept(unread), n=len(unread), note="of held-out dialogues")
     for key, reversals in (
         ("reversals_marked_after_5", found["reversal"]),
         ("reversals_marked_unread", [judged for judged in unread if judged.fact["kind"] == "reversal"]),
     ):
         marked = sum(judged.kept and judged.marked for judged in reversals)
         report.add(key, marked / len(reversals), n=len(reversals),
-                   note="decisions taken back that are marked so wherever they stand as facts, or gone")  # fmt: skip
-    report.add("turns_not_compacted", verbatim, n=len(chosen), note="turns of the dialogues that stood word for word")
+                   note="reversed decisions that are shown as reversed, or not shown")  # fmt: skip
+    report.add("turns_not_compacted", verbatim, n=len(chosen), note="turns of the dialogues that were kept verbatim")
     fresh = load_dialogues(_HERE / "data" / "fresh-dialogues.jsonl")[:: 3 if options.quick else 1]
     kept = [judged for dialogue in fresh for judged in _judged(dialogue, dialogues)[0]]
     report.add("rules_kept_fresh", _share_kept(kept), n=len(kept),
-               note=f"the same of {len(fresh)} dialogues written when all rules stood")  # fmt: skip
+               note=f"the same for {len(fresh)} dialogues written after all rules were fixed")  # fmt: skip
 
 
 def _judged(dialogue: dict[str, Any], dialogues: list[dict[str, Any]]) -> tuple[list[Judged], int]:

@@ -200,7 +200,7 @@ def phase(project: Path, name: str, seconds: float, *, disturbed: bool) -> Seen:
         listener.join()
         _, status = os.waitpid(child, 0)
         if status and not any(seen.errors):
-            seen.errors.append(f"a process ended with status {status}")
+            seen.errors.append(f"a process exited with status {status}")
     return seen
 
 
@@ -211,10 +211,17 @@ def check(project: Path, acknowledged: dict[str, int], report: Report, errors: l
         sessions = len(memory.sessions())
     counts = Counter(violation.kind for violation in found)
     total = len(acknowledged)
-    report.add("lost", counts["lost"], n=total, note="acknowledged, and gone or changed")
+    report.add("lost", counts["lost"], n=total, note="acknowledged, but missing or changed")
     report.add("duplicated", counts["duplicated"], n=total, note="in the log twice, or in two tiers")
-    report.add("errors", len(errors) + counts["restart"], n=total, note="calls that raised, or read what is not so")
-    report.add("documents_broken", counts["document"], n=sessions, note="torn, out of step, left behind; n: sessions")
+    report.add(
+        "errors", len(errors) + counts["restart"], n=total, note="calls that raised an error, or read wrong data"
+    )
+    report.add(
+        "documents_broken",
+        counts["document"],
+        n=sessions,
+        note="torn, inconsistent or left-over documents; n: sessions",
+    )
     for text in [*errors[:_EXAMPLES], *(f"[{v.kind}] {v.text}" for v in found[:_EXAMPLES])]:
         report.note(text)
 
@@ -236,9 +243,9 @@ def measure(options: Options, report: Report) -> None:
             what = f"{PROCESSES} processes of {THREADS} threads, {name}"
             report.add(f"{name}_records_per_s", seen.counts["record"] / seconds, n=seen.counts["record"], note=what)
             report.add(f"{name}_reads_per_s", seen.counts["read"] / seconds, n=seen.counts["read"], note=what)
-            report.percentiles(f"{name}_record", seen.record_ms, (50, 99), note="one of 32 callers at once")
+            report.percentiles(f"{name}_record", seen.record_ms, (50, 99), note="one of 32 concurrent callers")
         for key in ("refresh", "flush", "kill"):
-            report.add(f"{key}_count", phases["disturbed"].counts[key], note="meanwhile, in the disturbed half")
+            report.add(f"{key}_count", phases["disturbed"].counts[key], note="during the disturbed phase")
     finally:
         shutil.rmtree(folder)
 

@@ -96,7 +96,7 @@ def measure(options: Options, report: Report) -> None:
         if key in found:
             report.add(key, fmean(found[key]), n=len(found[key]))
         else:
-            report.unmeasured(key, f"{path} is not there")
+            report.unmeasured(key, f"{path} is missing")
 
 
 if __name__ == "__main__":

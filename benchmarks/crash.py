@@ -212,7 +212,7 @@ class Round:
                 if rng.random() < 0.5:
                     take(memory, "refresh", "")
                     said.unseen.clear()
-                self._note(examine_edits(self.project, memory, said, taken_in=True), f"{told}, and gone on")
+                self._note(examine_edits(self.project, memory, said, taken_in=True), f"{told}, after more operations")
             if rng.random() < 0.2:
                 self.person.note_in_session()
             while rng.random() < 0.4:
@@ -273,20 +273,24 @@ def measure(options: Options, report: Report) -> None:
         missed = [point for point in every if not reached[point]]
         if not number % 10:
             say(f"{counts['kills']:,} kills in {number} rounds, {len(violations)} violations")
-    report.add("kills", counts["kills"], n=number, note="processes ended with SIGKILL, in so many projects")
-    report.add("acknowledged_lost", counts["lost"], n=counts["examined"], note="acknowledged, and gone or changed")
+    report.add("kills", counts["kills"], n=number, note="processes ended with SIGKILL; n: projects")
+    report.add("acknowledged_lost", counts["lost"], n=counts["examined"], note="acknowledged, but missing or changed")
     report.add("duplicated", counts["duplicated"], n=counts["examined"], note="in the log twice, or in two tiers")
-    report.add("documents_broken", counts["document"], n=counts["examined"], note="torn, out of step, left behind")
-    report.add("restarts_failed", counts["restart"], n=counts["examined"], note="did not open, or did not go on")
-    report.add("edits_lost", counts["edit"], n=counts["examined"], note="lines that a person wrote, gone")
-    report.add("edits_undone", counts["returned"], n=counts["examined"], note="taken out by a person, and there again")
-    report.add("points_missed", len(missed), n=len(every), note="named write points at which none was killed")
-    named = sum(count for point, count in reached.items() if point)
-    report.add("kills_at_points", named, n=len(every), note="of them at a named write point")
     report.add(
-        "kills_a_point_min", min(reached[point] for point in every), n=len(every), note="the least for one point"
+        "documents_broken", counts["document"], n=counts["examined"], note="torn, inconsistent or left-over documents"
     )
-    report.note(f"The projects lay in {_PARENT}: SIGKILL leaves what the system was told, on disk or not.")
+    report.add(
+        "restarts_failed", counts["restart"], n=counts["examined"], note="could not be opened, or could not continue"
+    )
+    report.add("edits_lost", counts["edit"], n=counts["examined"], note="lines that a person wrote, missing")
+    report.add("edits_undone", counts["returned"], n=counts["examined"], note="removed by a person, but there again")
+    report.add("points_missed", len(missed), n=len(every), note="named write points without a kill")
+    named = sum(count for point, count in reached.items() if point)
+    report.add("kills_at_points", named, n=len(every), note="kills at a named write point")
+    report.add(
+        "kills_a_point_min", min(reached[point] for point in every), n=len(every), note="the fewest at one point"
+    )
+    report.note(f"The projects were in {_PARENT}. After SIGKILL the system still has all writes, on disk or not.")
     for text in [*violations[:_EXAMPLES], *(f"never killed at {point}" for point in missed)]:
         report.note(text)
 

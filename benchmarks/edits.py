@@ -132,21 +132,23 @@ class Life:
 
     def _machine_lost(self, texts: dict[DocumentName, str], facts: Sequence[MustKeep]) -> Iterator[str]:
         known = {token for fact in facts for token in MACHINE.findall(fact.text)}
-        yield from (f"{token} was recorded, and no fact has it" for token in self.seen.recorded if token not in known)
+        yield from (
+            f"{token} was recorded, but no fact contains it" for token in self.seen.recorded if token not in known
+        )
         shown = {int(found) for text in texts.values() for found in NUMBER.findall(text)}
         for fact in facts:
             if not fact.operation or fact.id in self.person.numbers:
                 continue
             if fact.status is MustKeepStatus.REMOVED:
-                yield f"K{fact.id} ({fact.text}) is removed, and nobody took it out"
+                yield f"K{fact.id} ({fact.text}) is removed, but nobody removed it"
             elif fact.status is MustKeepStatus.STANDING and fact.id not in shown:
-                yield f"K{fact.id} ({fact.text}) stands by the ledger and is in no document"
+                yield f"K{fact.id} ({fact.text}) is active in the ledger, but in no document"
 
     def _twice(self, texts: dict[DocumentName, str]) -> Iterator[str]:
         for name, text in texts.items():
             for line, count in Counter(standing(text)).items():
                 if count > 1:
-                    yield f"{name.value}: {line!r} stands there {count} times"
+                    yield f"{name.value}: {line!r} occurs {count} times"
 
     def _unheard(self, texts: dict[DocumentName, str], facts: Sequence[MustKeep]) -> Iterator[str]:
         """Yield items that a person has put into the machine's sections and that did not become facts.
@@ -161,7 +163,7 @@ class Life:
             for line in standing(text):
                 token = PERSON.search(line)
                 if token and line.startswith((*starts, "### ")) and token.group() not in known:
-                    yield f"{name.value}: {line!r} is no fact"
+                    yield f"{name.value}: {line!r} is not a fact"
 
     def _time(self) -> None:
         taken: dict[str, float] = {}
@@ -178,7 +180,7 @@ class Life:
 
     def _told(self, number: int) -> str:
         save = self.person.saves[number]
-        return f"save {number} (round {save.round}, {save.style.value}{', of an old text' if save.stale else ''})"
+        return f"save {number} (round {save.round}, {save.style.value}{', based on an old text' if save.stale else ''})"
 
 
 def live(number: int, rounds: int, project: Path) -> Life:
@@ -206,7 +208,7 @@ def measure(options: Options, report: Report) -> None:
     merges = list(merge_ms(COUNTER, _MERGED_TOKENS, 40 if options.quick else 200))
     report.percentiles("merge", merges, (50, 95), note=f"CPU; documents of {_MERGED_TOKENS:,} tokens")
     changed, n = noop_bytes_changed(COUNTER, CONFIG, 20 if options.quick else 100)
-    report.add("noop_bytes_changed", changed, n=n, note="odd documents cut, merged and refreshed with nothing to say")
+    report.add("noop_bytes_changed", changed, n=n, note="odd documents parsed, merged and refreshed without changes")
 
 
 def tell(lives: Sequence[Life], report: Report) -> None:
@@ -215,26 +217,30 @@ def tell(lives: Sequence[Life], report: Report) -> None:
     notes = {
         "person_lines_lost": (
             sum(life.person.tokens for life in lives),
-            "saved, not taken out, in no document; n: lines",
+            "saved, not removed, but in no document; n: lines",
         ),
-        "deleted_lines_returned": (len(saves), "stand again; n: saves"),
+        "deleted_lines_returned": (len(saves), "removed, but there again; n: saves"),
         "machine_changes_lost": (sum(len(life.seen.recorded) for life in lives), "n: operations with a fact"),
         "unparseable": (sum(life.rounds for life in lives), "n: texts read"),
         "errors": (0, "the machine's process ended with an error"),
-        "twice": (0, "lines that stand more than once in a document"),
-        "unheard": (0, "a person's items in the machine's sections that are no facts"),
+        "twice": (0, "lines that occur more than once in a document"),
+        "unheard": (0, "a person's items in the machine's sections that did not become facts"),
     }
     for key, (n, note) in notes.items():
         found = [f"project {life.number}: {text}" for life in lives for text in life.found[key]]
         report.add_found(key, found, n=n, note=note)
     report.percentiles("visible", [ms for life in lives for ms in life.visible_ms], (50, 95), note="save to context")
-    report.add("kept_aside", sum(life.kept_aside for life in lives), note="lines in a version, saved twice at a time")
+    report.add(
+        "kept_aside",
+        sum(life.kept_aside for life in lives),
+        note="lines kept in a version only, because of simultaneous saves",
+    )
     report.add("saves", len(saves), note=", ".join(f"{n} {s}" for s, n in Counter(s.style for s in saves).items()))
-    report.add("old_saves", sum(save.stale for save in saves), note="of a text that was opened some rounds before")
+    report.add("old_saves", sum(save.stale for save in saves), note="based on a text opened some rounds earlier")
     skipped = sum(life.person.skipped.total() for life in lives)
-    report.add("skipped", skipped, note="rounds without a save: a line to edit stood there twice")
+    report.add("skipped", skipped, note="rounds without a save: a line to edit did not occur exactly once")
     for key in ("refresh", "record"):
-        report.add(f"{key}_count", sum(life.seen.counts[key] for life in lives), note="of the machine, meanwhile")
+        report.add(f"{key}_count", sum(life.seen.counts[key] for life in lives), note="by the machine, meanwhile")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -227,10 +227,10 @@ def measure(options: Options, report: Report) -> None:
     report.add("recall", tally.found / tally.marked, n=tally.marked)
     report.add("recall_right_kind", tally.right_kind / tally.marked, n=tally.marked)
     report.add("precision", tally.told_rightly / max(1, tally.told), n=tally.told)
-    report.add("kept_share", tally.kept / tally.characters, n=tally.characters, note="of the characters")
+    report.add("kept_share", tally.kept / tally.characters, n=tally.characters, note="share of all characters")
     report.add("recall_worst_language", min(share for _, share, _ in tally.recall("language")), n=tally.marked)
     files = tally_records(load_records(_DATA / "facts.jsonl", "test-files"))
-    told = "of notes and rule files by four hands"
+    told = "notes and rule files of four writers"
     report.add("recall_files", files.found / files.marked, n=files.marked, note=told)
     report.add("recall_right_kind_files", files.right_kind / files.marked, n=files.marked, note=told)
     report.add("precision_files", files.told_rightly / max(1, files.told), n=files.told, note=told)
@@ -238,23 +238,25 @@ def measure(options: Options, report: Report) -> None:
         for name, share, count in tally.recall(group):
             report.add(f"recall_{group}_{name}", share, n=count)
     right, count, wrong = reversals("test")
-    report.add("reversals_right", right / count, n=count, note="of dialogues that nobody read")
-    report.add("wrongly_taken_back", wrong, n=count, note="facts that nobody took back, marked as gone")
+    report.add("reversals_right", right / count, n=count, note="held-out dialogues")
+    report.add("wrongly_taken_back", wrong, n=count, note="facts that nobody reversed, marked as reversed")
     series = tally_series("test")
-    note = "of decisions, rules and roles in long series, those that a later line"
+    note = "decisions, rules and roles in long series that a later line"
     for truth, key in (("stands", "superseded_wrongly"), ("ended", "superseded_rightly")):
-        ends = "ends" if truth == "ended" else "leaves as they are"
+        ends = "ends" if truth == "ended" else "does not change"
         report.add(key, series[f"{truth}, superseded"] / series[truth], n=series[truth], note=f"{note} {ends}")
         share = series[f"{truth}, perhaps"] / series[truth]
-        report.add(key.replace("superseded", "doubted"), share, n=series[truth], note="the same, perhaps superseded")
+        report.add(
+            key.replace("superseded", "doubted"), share, n=series[truth], note="the same, marked as perhaps superseded"
+        )
     for key, share in zip(("failures_closed", "failures_closed_wrongly"), mended("test"), strict=True):
-        report.add(key, share, n=52, note="of written pairs, half of them about the same thing only")
+        report.add(key, share, n=52, note="hand-written pairs; half of them only share the subject")
     _measure_recordings(options, report)
     if options.model:
         _measure_model(options, report)
     else:
         for key in ("recall_with_model", "precision_with_model"):
-            report.unmeasured(key, "--model names one")
+            report.unmeasured(key, "needs --model")
 
 
 def _measure_recordings(options: Options, report: Report) -> None:
@@ -268,15 +270,15 @@ def _measure_recordings(options: Options, report: Report) -> None:
     for name, recorded in recordings.items():
         if recorded:
             share, characters = kept_share(recorded)
-            report.add(f"kept_share_{name}", share, n=characters, note="of the characters of recordings")
+            report.add(f"kept_share_{name}", share, n=characters, note="share of all characters of recordings")
             if f"superseded_share_{name}" in TARGETS:
                 gone, count = superseded_share(recorded)
-                note = "of decisions, rules and roles in recordings; of those that were read hardly one was taken back"
+                note = "decisions, rules and roles in recordings; hardly any of those read by a person was reversed"
                 report.add(f"superseded_share_{name}", gone, n=count, note=note)
         else:
             for key in (f"kept_share_{name}", f"superseded_share_{name}"):
                 if key in TARGETS:
-                    report.unmeasured(key, f"recordings are given by --data, not in {data}")
+                    report.unmeasured(key, f"no recordings in {data}: name their folder with --data")
 
 
 def _measure_model(options: Options, report: Report) -> None:
@@ -285,7 +287,7 @@ def _measure_model(options: Options, report: Report) -> None:
     say(f"{options.model} reads up to {len(sample)} records")
     without, with_model = tally_with_model(sample, options.model)
     for name, tally in (("without", without), ("with", with_model)):
-        note = "of the records that the model had time for"
+        note = "records that the model finished in time"
         report.add(f"recall_{name}_model", tally.found / tally.marked, n=tally.marked, note=note)
         report.add(f"recall_right_kind_{name}_model", tally.right_kind / tally.marked, n=tally.marked)
         report.add(f"precision_{name}_model", tally.told_rightly / max(1, tally.told), n=tally.told)

@@ -147,12 +147,12 @@ def record_together(trial: Trial, suffix: str) -> tuple[Path, dict[str, Any], fl
     report.add(f"records_per_s{suffix}", n / told.seconds, n=n, note=f"{PROCESSES} processes together")
     report.percentiles(f"record{suffix}", told.record_ms, (50, 99), note=f"in one of {PROCESSES} processes")
     report.add(f"records_per_s_alone{suffix}", len(alone.record_ms) / alone.seconds, n=len(alone.record_ms))
-    report.percentiles(f"record_alone{suffix}", alone.record_ms, (50, 99), note="by the only process")
+    report.percentiles(f"record_alone{suffix}", alone.record_ms, (50, 99), note="by a single process")
     told.take(alone)
     lost, twice = wrong_in(folder, config, told)
     lost += len(told.refused) + len(told.untold)
-    report.add(f"lost{suffix}", lost, n=len(told.kept), note="acknowledged and not there, or refused")
-    report.add(f"twice{suffix}", twice, n=len(told.kept), note="keys and numbers")
+    report.add(f"lost{suffix}", lost, n=len(told.kept), note="acknowledged but missing, or refused")
+    report.add(f"twice{suffix}", twice, n=len(told.kept), note="duplicate keys and operation numbers")
     for error in [*told.refused, *told.untold][:3]:
         report.note(f"{suffix or 'on the server'}: {error}")
     return folder, config, watch.locked
@@ -161,7 +161,7 @@ def record_together(trial: Trial, suffix: str) -> tuple[Path, dict[str, Any], fl
 def tell_refreshes(trial: Trial, alone: Told, told: Told, suffix: str) -> None:
     """Report the cost of window refreshes; a record that contains one takes that much longer."""
     report, measured = trial.report, trial.measured
-    report.percentiles(f"record_calm{suffix}", told.calm_ms, (50, 99), note="those without a refresh of the window")
+    report.percentiles(f"record_calm{suffix}", told.calm_ms, (50, 99), note="records without a refresh of the window")
     report.add(f"refreshes{suffix}", len(told.refresh_ms), n=len(told.record_ms), note="of all processes")
     if told.refresh_ms:
         report.percentiles(f"refresh{suffix}", told.refresh_ms, (50,), note="within a record")
@@ -176,10 +176,14 @@ def costs_of(report: Report, alone: Told, watch: Watch) -> Measured:
     total, server, client = 1000 * alone.seconds / n, watch.cpu_ms / n, alone.cpu_ms / n
     held = min(1.0, watch.locked) * total
     for key, value, what in (
-        ("lock_held_ms", held, "the time of a record, times the share of looks with the lock held"),
-        ("commit_ms", sum(alone.commit_ms) / max(1, len(alone.commit_ms)), "of it the commit, with its wait for disk"),
-        ("server_cpu_ms_per_record", server, "work of the server's processes"),
-        ("client_cpu_ms_per_record", client, "work of the process that records"),
+        ("lock_held_ms", held, "the time of a record, times the share of samples in which the lock was held"),
+        (
+            "commit_ms",
+            sum(alone.commit_ms) / max(1, len(alone.commit_ms)),
+            "the commit's part of it, including its wait for the disk",
+        ),
+        ("server_cpu_ms_per_record", server, "processor time of the server's processes"),
+        ("client_cpu_ms_per_record", client, "processor time of the recording process"),
         ("server_s_per_million", server * 1000, "processor time of the server for a million records"),
     ):
         report.add(key, value, n=n, note=f"{what}; one process, mean")
@@ -220,10 +224,12 @@ def measure_reads(trial: Trial, folder: Path, config: dict[str, Any]) -> None:
     measured.seen = max(0.0, percentile(after_ms, 50) - context) / _NEW
     measured.seen_server = max(0.0, after_server / len(after_ms) - contexts.cpu_ms / _READS) / _NEW
     trial.report.add(
-        "reads_server_cpu_ms", measured.reads_server, n=_READS, note="a context and a search, the server's"
+        "reads_server_cpu_ms", measured.reads_server, n=_READS, note="the server's time for a context and a search"
     )
-    trial.report.add("seen_ms", measured.seen, n=len(after_ms), note="what another's operation adds to a context")
-    trial.report.add("seen_server_cpu_ms", measured.seen_server, n=len(after_ms), note="of it the server's work")
+    trial.report.add(
+        "seen_ms", measured.seen, n=len(after_ms), note="what an operation of another process adds to a context"
+    )
+    trial.report.add("seen_server_cpu_ms", measured.seen_server, n=len(after_ms), note="the server's part of it")
 
 
 def measure_bytes(trial: Trial, schema: str) -> None:
@@ -238,7 +244,7 @@ def measure_bytes(trial: Trial, schema: str) -> None:
     n = int(str(counted[0]))
     for key, size in zip(("all", "indexes", "operations"), sizes, strict=True):
         value = int(str(size)) * 1_000_000 / n / 2**20
-        trial.report.add(f"mb_per_million_{key}", value, n=n, note="of the schema that the records are in")
+        trial.report.add(f"mb_per_million_{key}", value, n=n, note="the schema with the records")
 
 
 def measure_kills(trial: Trial) -> None:
@@ -257,11 +263,14 @@ def measure_kills(trial: Trial) -> None:
     lost, twice = wrong_in(folder, config, told)
     n, note = len(told.kept), f"{trial.size.kills} kills, {trial.size.cuts} cuts of all connections"
     trial.report.add("acknowledged_lost", lost, n=n, note=note)
-    trial.report.add("kept_twice", twice, n=n, note="what was refused was tried again with its key")
-    trial.report.add("told_errors", len(told.refused), n=n + len(told.refused), note="the others waited")
-    trial.report.add("untold_errors", len(told.untold), n=n, note="that are no OrchestraMemError")
+    trial.report.add("kept_twice", twice, n=n, note="refused records were retried with the same key")
+    trial.report.add("told_errors", len(told.refused), n=n + len(told.refused), note="the other calls waited")
+    trial.report.add("untold_errors", len(told.untold), n=n, note="errors that are not an OrchestraMemError")
     trial.report.add(
-        "stopped", stopped, n=len(going_on_s), note=f"times that one did not go on in {_GOES_ON_WITHIN_S} s"
+        "stopped",
+        stopped,
+        n=len(going_on_s),
+        note=f"times that a process did not continue within {_GOES_ON_WITHIN_S} s",
     )
     trial.report.percentiles("goes_on", going_on_s, (50,), unit="s", note="until every process has recorded again")
     for error in {*told.refused[:2], *told.untold[:3]}:
@@ -300,12 +309,12 @@ def measure_reads_while_down(trial: Trial) -> None:
                 with stopwatch(took_ms):
                     again = memory.get_orchestrator_context("task_execution").render()
                 if again != before:
-                    failed.append("the context is another one")
+                    failed.append("the context differs")
             except OrchestraMemError as error:
                 failed.append(str(error))
         try:
             if "batch 49" not in memory.documents.path(DocumentName.DECISION_LOG).read_text(encoding="utf-8"):
-                failed.append("the decision log lacks a decision")
+                failed.append("a decision is missing in the decision log")
         except OrchestraMemError as error:
             failed.append(str(error))
         trial.server.start()
@@ -337,7 +346,7 @@ def simulate(trial: Trial, cores: int) -> None:
         reads=measured.reads_server, seen=measured.seen_server,
     )  # fmt: skip
     tell_fleets(trial, costs, cores)
-    for shared, what in ((False, "each agent a process of its own"), (True, "all in one process, as behind `serve`")):
+    for shared, what in ((False, "each agent in a separate process"), (True, "all in one process, as behind `serve`")):
         hot = partial(agents, costs, projects=1, every_s=_EVERY_S, cores=cores, most_seen=_MOST_SEEN, shared=shared)
         suffix = "shared" if shared else "own"
         got = hot(count=1_000, records=n)

@@ -144,24 +144,26 @@ def _prompts(
         kind = "alike" if alike else "distinct"
         say(f"{kind}: {busy[alike][-1]:.0f} ms, {free[alike][-1]:.0f} ms alone; {waiting} summaries wait")
     for alike, name in ((False, "delay"), (True, "alike")):
-        kind = "that begins as those before it" if alike else "like none before it"
+        kind = "with the same beginning as the prompts before" if alike else "unlike the prompts before"
         report.percentiles(
             f"foreground_{name}", busy[alike], (50, 95), note=f"a prompt {kind}, with work in the background"
         )
-        report.percentiles(f"foreground_{name}_alone", free[alike], (50, 95), note="the same with none")
+        report.percentiles(
+            f"foreground_{name}_alone", free[alike], (50, 95), note="the same without work in the background"
+        )
         ratio = percentile(busy[alike], 95) / percentile(free[alike], 95)
-        report.add(f"foreground_{name}_ratio", ratio, n=len(busy[alike]), note="of the 95th percentiles")
-    report.percentiles("record", records.ours, (50, 99), note="records meanwhile, refreshes among them")
+        report.add(f"foreground_{name}_ratio", ratio, n=len(busy[alike]), note="ratio of the 95th percentiles")
+    report.percentiles("record", records.ours, (50, 99), note="records meanwhile, including refreshes")
     report.percentiles("record_bare", records.bare, (50, 99), note="JSON, a count, a commit, and nothing else")
     ratio = percentile(records.ours, 99) / percentile(records.bare, 99)
-    report.add("record_p99_ratio", ratio, n=len(records.ours), note="of a record over a bare write, both meanwhile")
+    report.add("record_p99_ratio", ratio, n=len(records.ours), note="a record / a bare write, both meanwhile")
     report.percentiles("record_alone", alone.ours, (50, 99), note="with nothing in the background")
-    report.percentiles("record_alone_bare", alone.bare, (50, 99), note="the bare ones then")
+    report.percentiles("record_alone_bare", alone.bare, (50, 99), note="bare writes, with nothing in the background")
     report.add(
         "interrupted",
         interrupted,
         n=sum(map(len, busy.values())),
-        note="prompts that came while a summary was under way",
+        note="prompts that arrived while a summary was being generated",
     )
     report.add("waiting_at_the_end", _waiting(memory), note="summaries")
 

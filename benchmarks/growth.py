@@ -164,10 +164,10 @@ def measure_memory(quick: bool, report: Report) -> None:
         beyond.append(most - loaded)
         with_ranks.append(most - imported)
         imports.append(imported)
-    note = f"highest within {RSS_OPERATIONS:,} records, less imports and tokenizer ranks; median of processes"
+    note = f"highest during {RSS_OPERATIONS:,} records, minus imports and tokenizer ranks; median of processes"
     report.add("rss_beyond_imports_mb", statistics.median(beyond), n=len(beyond), note=note)
     report.add(
-        "rss_beyond_imports_and_ranks_mb", statistics.median(with_ranks), n=len(beyond), note="the ranks included"
+        "rss_beyond_imports_and_ranks_mb", statistics.median(with_ranks), n=len(beyond), note="including the ranks"
     )
     report.add("rss_of_imports_mb", statistics.median(imports), n=len(beyond), note="interpreter, package, psutil")
 
@@ -186,12 +186,12 @@ def measure(options: Options, report: Report) -> None:
     shares = {window: figures[f"context_tokens_max_share_{window}"].value for window in results}
     worst = max(shares, key=lambda window: shares[window])
     report.add("context_tokens_max_share", shares[worst], n=sum(g.contexts for _, g in results.values()),
-               note=f"of all contexts the largest, window of {worst:,}")  # fmt: skip
+               note=f"the largest of all contexts, window of {worst:,}")  # fmt: skip
     # Over less than a decade, the saw-tooth of spills and compactions hides any growth.
     long = [window for window, (each, _) in results.items() if each.operations >= 10 * FIRST]
     slope = max(figures[f"session_doc_growth_exponent_{window}"].value for window in long)
     report.add("session_doc_growth_exponent", slope, n=len(main.documents), note=f"the highest of windows {long}")
-    report.add("rss_at_end_mb", psutil.Process().memory_info().rss / 2**20, note="of this process, all of it")
+    report.add("rss_at_end_mb", psutil.Process().memory_info().rss / 2**20, note="total of this process")
 
 
 def add_growth(report: Report, suffix: str, length: Length, growth: Growth) -> None:
@@ -205,7 +205,7 @@ def add_growth(report: Report, suffix: str, length: Length, growth: Growth) -> N
     report.add(f"record_slowdown{suffix}", late / early, n=len(growth.late_ms))
     report.add(
         f"record_slowdown_side_by_side{suffix}", percentile(growth.beside_ms, 50) / percentile(growth.fresh_ms, 50),
-        n=len(growth.beside_ms), note="against a new session, in turn",
+        n=len(growth.beside_ms), note="compared with a new session, alternating",
     )  # fmt: skip
     report.add(
         f"context_tokens_max_share{suffix}", growth.largest_context / length.window, n=growth.contexts,

@@ -143,11 +143,11 @@ def measure(options: Options, report: Report) -> None:
     records = load_records()
     verdicts = [judge(record, read_line(record["line"])) for record in records]
     done = [verdict for verdict in verdicts if verdict.read.understood]
-    _share(report, "right", [verdict.right for verdict in verdicts], "done rightly, or first suggested")
-    _share(report, "wrong", [verdict.wrong for verdict in verdicts], "done, and wrongly")
+    _share(report, "right", [verdict.right for verdict in verdicts], "done correctly, or suggested first")
+    _share(report, "wrong", [verdict.wrong for verdict in verdicts], "done, but wrong")
     report.add("unasked_changes", sum(verdict.unasked for verdict in verdicts), n=len(verdicts))
     report.add("destructive_wrong", sum(verdict.destructive for verdict in verdicts), n=len(verdicts))
-    _share(report, "done_share", [verdict.read.understood for verdict in verdicts], "read whole by the grammar")
+    _share(report, "done_share", [verdict.read.understood for verdict in verdicts], "read completely by the grammar")
     _share(report, "done_right", [verdict.right for verdict in done], "of these")
     _share(report, "action_right", [verdict.action_right for verdict in verdicts], "all actions, in order")
     groups: dict[str, list[bool]] = defaultdict(list)
@@ -160,9 +160,7 @@ def measure(options: Options, report: Report) -> None:
     report.percentiles("reading", _times([record["line"] for record in records]), (50, 95), note="a line")
     if options.model:
         _add_model(report, options.model, [verdict for verdict in verdicts if not verdict.read.understood])
-    report.note(
-        "--misses lists the lines of the train split that are read otherwise than meant; the test split stays unread"
-    )
+    report.note("--misses lists the lines of the train split that are misread; the test split is not shown")
 
 
 def _add_model(report: Report, name: str, verdicts: Sequence[Verdict]) -> None:
@@ -175,7 +173,7 @@ def _add_model(report: Report, name: str, verdicts: Sequence[Verdict]) -> None:
         ]
     finally:
         model.close()
-    _share(report, "model_right", [verdict.right for verdict in read], "of the lines that the grammar does not read")
+    _share(report, "model_right", [verdict.right for verdict in read], "lines that the grammar does not read")
 
 
 def _share(report: Report, key: str, flags: Sequence[bool], note: str = "") -> None:

@@ -174,17 +174,17 @@ def measure_records(sizes: Sizes, report: Report) -> None:
         say(f"record: run {number + 1} of {sizes.runs}")
         time_records(Generator(number).works(), sizes.operations, timed, reported=4.0 if number % 2 else 0.0)
     size = statistics.median(timed.entry_tokens)
-    note = f"without a pause, spills and refreshes included; entries of {size:.0f} tokens in the median"
+    note = f"without pauses, including spills and refreshes; median entry of {size:.0f} tokens"
     report.percentiles_of_runs("record", timed.calls, (50, 95, 99, 99.9), note=note)
-    note = "the whole record call that refreshed, as the caller neither paused nor read"
+    note = "entire record calls that refreshed because the caller neither paused nor read"
     report.percentiles_of_runs("refresh_unpaced", timed.refreshes, (50, 95, 99), note=note)
     for name, samples in (("window", timed.by_window), ("document", timed.by_document)):
         if samples:
             report.percentiles(f"refresh_by_{name}", samples, (50, 95), note=f"of these, due for the {name}'s size")
-    say("record: as an agent does")
+    say("record: at an agent's pace")
     paced = time_paced(Generator(1).works(), sizes.paced_operations, reported=4.0)
-    note = f"an agent's: a context, {PAUSE_S:g} s for its model, {PAUSE_EVERY} operations, and again"
-    where = f"{note}; {paced.in_pauses} came in pauses, the others before a context"
+    note = f"an agent's pace: a context, {PAUSE_S:g} s for the model, {PAUSE_EVERY} operations, and so on"
+    where = f"{note}; {paced.in_pauses} during pauses, the others before a context"
     report.percentiles("refresh", paced.refreshes, (50, 95), note=where)
     report.percentiles("record_paced", paced.records, (50, 95, 99), note=note)
     report.percentiles("context_paced", paced.contexts, (50, 95, 99), note=note)
@@ -192,7 +192,7 @@ def measure_records(sizes: Sizes, report: Report) -> None:
     for number in range(max(1, sizes.runs // 2)):
         say("record: operations of 400 tokens")
         time_records(Generator(number).sized(WORDS_OF_400_TOKENS), sizes.large_operations, large, reported=0.0)
-    note = f"entries of {statistics.median(large.entry_tokens):.0f} tokens in the median"
+    note = f"median entry of {statistics.median(large.entry_tokens):.0f} tokens"
     report.percentiles_of_runs("record_400", large.calls, (50, 95, 99), note=note)
     report.percentiles_of_runs("refresh_unpaced_400", large.refreshes, (50, 95), note=note)
 
@@ -238,11 +238,13 @@ def measure_contexts(sizes: Sizes, report: Report) -> None:
             with stopwatch(begun_by):
                 memory.get_orchestrator_context("task_execution", BUDGET - saved)
     middle = statistics.median(tokens)
-    note = f"{middle:,.0f} of {BUDGET:,} tokens in the median; {begun} of them began an epoch"
+    note = f"{middle:,.0f} of {BUDGET:,} tokens (median); {begun} of them began an epoch"
     report.percentiles("context", full, (50, 95, 99, 99.9), note=note)
     report.percentiles("context_render", rendered, (95,), note="`render()` of these")
-    report.percentiles("context_begin", begun_by, (50, 95), note="each for another budget, so that it begins an epoch")
-    report.add("context_tokens", middle, n=len(tokens), note="of the contexts measured, median")
+    report.percentiles(
+        "context_begin", begun_by, (50, 95), note="each with a different budget, so that it begins an epoch"
+    )
+    report.add("context_tokens", middle, n=len(tokens), note="median of the measured contexts")
 
 
 def share_decisions() -> None:
@@ -281,10 +283,12 @@ def measure_shared(sizes: Sizes, report: Report) -> None:
                 tokens = sum(each.tokens for each in context.placements if each.part == "shared_decisions")
             for _ in range(sizes.imports):
                 opened.append(float(fresh(OPEN, f"{folder}/{name}", str(WINDOW)).split()[2]))
-            note = f"{tokens:,} tokens of {SHARED} shared decisions" if tokens else "without a home, the same work"
+            note = (
+                f"{tokens:,} tokens of {SHARED} shared decisions" if tokens else "the same work without a home folder"
+            )
             report.percentiles(f"context_{name}", asked, (50, 95), note=note)
             report.percentiles(f"context_begin_{name}", begun, (50, 95), note="each begins an epoch")
-            report.percentiles(f"context_first_{name}", opened, (50,), note="of a fresh process, from opening on")
+            report.percentiles(f"context_first_{name}", opened, (50,), note="from opening, in a fresh process")
     os.environ[HOME] = "off"
 
 
@@ -321,7 +325,7 @@ def measure_imports(sizes: Sizes, report: Report) -> None:
     alone = statistics.median(bare)
     report.add(
         "import_ms", statistics.median(with_package) - alone, n=len(bare),
-        note=f"median of fresh interpreters, less the {alone:.0f} ms of a bare one",
+        note=f"median of fresh interpreters, minus the {alone:.0f} ms of a bare one",
     )  # fmt: skip
 
 
@@ -342,7 +346,7 @@ print((opened - start) * 1e3, int(loaded), (asked - start) * 1e3, (time.perf_cou
 def measure_opens(sizes: Sizes, report: Report) -> None:
     """Open a project with many operations in fresh processes; its files are in the system's cache."""
     if not sizes.opened:
-        report.unmeasured("open_100k_ms", "100,000 operations are recorded in the full run only")
+        report.unmeasured("open_100k_ms", "full run only: needs 100,000 operations")
         return
     clock, works, each = WorkClock(), Generator(5).works(), sizes.opened // SESSIONS
     opens, contexts, records, loaded = list[float](), list[float](), list[float](), 0
@@ -360,11 +364,11 @@ def measure_opens(sizes: Sizes, report: Report) -> None:
             contexts.append(asked)
             records.append(recorded)
             loaded += int(had)
-    what = f"median of fresh processes, after the import; {SESSIONS} sessions, one of {each:,} operations under way"
+    what = f"median of fresh processes, after the import; {SESSIONS} sessions, one running with {each:,} operations"
     report.add("open_100k_ms", statistics.median(opens), n=len(opens), note=what)
     loads = "all" if loaded == len(opens) else str(loaded)
     report.percentiles("open_100k", opens, (95,), note=f"{loads} of them loaded the tokenizer")
-    report.percentiles("open_100k_to_context", contexts, (50, 95), note="to the first context, tokenizer included")
+    report.percentiles("open_100k_to_context", contexts, (50, 95), note="to the first context, including the tokenizer")
     report.percentiles("open_100k_to_record", records, (50, 95), note="to the first record after that")
 
 
@@ -377,7 +381,9 @@ def measure(options: Options, report: Report) -> None:
     measure_shared(sizes, report)
     measure_flushes(sizes, report)
     measure_opens(sizes, report)
-    report.note("Percentiles of several runs are the median of the runs' own, so that one busy minute does not decide.")
+    report.note(
+        "A percentile over several runs is the median of the runs' percentiles, to reduce the effect of a busy minute."
+    )
 
 
 if __name__ == "__main__":

@@ -251,13 +251,13 @@ def measure(options: Options, report: Report) -> None:
     """Measure all four figures."""
     counts = list(reembedded(30 if options.quick else 300))
     report.add(
-        "chunks_reembedded", max(counts), n=len(counts), note=f"the most; {sum(counts) / len(counts):.2f} on average"
+        "chunks_reembedded", max(counts), n=len(counts), note=f"the maximum; {sum(counts) / len(counts):.2f} on average"
     )
     say("another model …")
     answered, asked = switching(4_000 if options.quick else 20_000)
     report.add("answers_while_switching", answered / asked, n=asked, note="by meaning alone")
     same, n = same_answers(500 if options.quick else 3_000)
-    report.add("same_answers", same / n, n=n, note="queries; the index was deleted in between")
+    report.add("same_answers", same / n, n=n, note="queries, before and after the index was deleted")
     say("kills …")
     wrong, killed = unindexed(25 if options.quick else 250)
     report.add("chunks_unindexed_after_restart", wrong, n=killed, note="n: processes ended with SIGKILL")

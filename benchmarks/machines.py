@@ -197,7 +197,7 @@ def _returned(saves: Sequence[Save], texts: dict[DocumentName, str]) -> Iterator
     for (name, line), number in out.items():
         put_back = written[name, line] > (PERSON.search(line) is not None)
         if line in standing(texts[name]) and not put_back:
-            yield f"{name.value}: {line!r}, taken out by save {number} ({saves[number].style.value})"
+            yield f"{name.value}: {line!r}, removed by save {number} ({saves[number].style.value})"
 
 
 def _unequal(homes: Sequence[Path]) -> Iterator[str]:
@@ -243,14 +243,14 @@ def measure(options: Options, report: Report) -> None:
             say(f"memory {number}: { ({key: len(found) for key, found in lives[-1].found.items() if found}) }")
         server.stop()
     notes = {
-        "person_lines_lost": "saved, not taken out, in no document",
-        "deleted_lines_returned": "stand again",
-        "machine_changes_lost": "of what was acknowledged",
-        "unparseable": "texts that somebody read",
-        "unequal": "files that are not the same in all folders",
+        "person_lines_lost": "saved, not removed, but in no document",
+        "deleted_lines_returned": "removed, but there again",
+        "machine_changes_lost": "of the acknowledged changes",
+        "unparseable": "texts read by somebody",
+        "unequal": "files that differ between the folders",
         "errors": "a machine's process ended with an error",
-        "refused": "calls that were told that the server cannot be reached",
-        "twice": "lines that stand more than once",
+        "refused": "calls refused because the server cannot be reached",
+        "twice": "lines that occur more than once",
     }
     for key, note in notes.items():
         found = [f"memory {life.number}: {text}" for life in lives for text in life.found[key]]

@@ -89,7 +89,7 @@ def views(project: Path, browser: Browser, report: Report) -> None:
                 with stopwatch(others):
                     page.goto(url + path, wait_until="load")
             page.context.close()
-    report.percentiles("first_view", first, (50,), note="the first that a started server shows")
+    report.percentiles("first_view", first, (50,), note="the first view after the start of the server")
     report.percentiles("view", others, (50, 95), note=f"{len(_VIEWS)} views, each after {_STARTS} starts")
 
 

@@ -122,12 +122,12 @@ def sources(data: Path, report: Report) -> dict[str, Source]:
     for path in recordings:
         found[path.stem.replace("-", "_")] = partial(recorded_commits, path)
     if not recordings:
-        report.note(f"No recorded histories in {data / 'git'}: --data names the folder of recordings.")
+        report.note(f"No recorded histories in {data / 'git'}: name the folder of recordings with --data.")
     own = own_commits(CHECKOUT)
     if own:
         found["own_history"] = partial(iter, own)
     else:
-        report.note(f"{CHECKOUT} has no history of its own to replay.")
+        report.note(f"{CHECKOUT} has no git history to replay.")
     return found
 
 
@@ -158,7 +158,7 @@ def contexts(source: Source, calls: int) -> list[OrchestratorContext]:
 def measure_model(source: tuple[str, Source], options: Options, report: Report) -> None:
     """Let a model read contexts in both orders, and count the tokens that it evaluates."""
     if not options.model:
-        report.unmeasured("reprocessed_ratio", "--model names the model that is to read contexts")
+        report.unmeasured("reprocessed_ratio", "needs --model, a model that reads contexts")
         return
     name, replayed = source
     model = find_model(options.model, context_tokens=2 * MODEL_WINDOW)
@@ -177,8 +177,10 @@ def measure_model(source: tuple[str, Source], options: Options, report: Report) 
     whole = f"{model.name}, {name}, window of {MODEL_WINDOW:,} tokens"
     report.add("reprocessed_ratio", evaluated["as_they_are"] / evaluated["newest_first"], n=calls, note=whole)
     for order_name, tokens in evaluated.items():
-        report.add(f"evaluated_tokens_{order_name}", tokens / calls, n=calls, note="of a prompt, by llama.cpp")
-        report.add(f"prompt_s_{order_name}", seconds[order_name] / calls, n=calls, note="wall time of reading one")
+        report.add(
+            f"evaluated_tokens_{order_name}", tokens / calls, n=calls, note="for each prompt, reported by llama.cpp"
+        )
+        report.add(f"prompt_s_{order_name}", seconds[order_name] / calls, n=calls, note="wall time for each prompt")
 
 
 def measure(options: Options, report: Report) -> None:
@@ -196,16 +198,18 @@ def measure(options: Options, report: Report) -> None:
             results[f"{name}_{window}"] = replay(source, window, OPERATIONS, every)
     worst = min(results, key=lambda name: results[name].share)
     steps = sum(kept.steps for kept in results.values())
-    whole = f"the lowest of {len(results)} replays of {OPERATIONS:,} operations"
+    whole = f"lowest of {len(results)} replays of {OPERATIONS:,} operations"
     report.add("prefix_kept", results[worst].share, n=steps, note=f"{whole}: {worst}; bytes, within epochs")
     tokens = [kept.tokens / kept.of_tokens for kept in results.values() if kept.of_tokens]
-    report.add("prefix_kept_tokens", min(tokens), n=len(tokens), note="tokens that cl100k_base makes, within epochs")
+    report.add("prefix_kept_tokens", min(tokens), n=len(tokens), note="tokens of cl100k_base, within epochs")
     report.add("epochs", sum(len(kept.epochs) for kept in results.values()), n=len(results), note="of all replays")
     overall = min(kept.overall for kept in results.values())
-    report.add("prefix_kept_overall", overall, n=steps, note="lowest share of bytes over all steps, borders included")
+    report.add(
+        "prefix_kept_overall", overall, n=steps, note="lowest share of bytes over all steps, including epoch borders"
+    )
     for name, kept in results.items():
         report.add(f"prefix_kept_{name}", kept.share, n=kept.steps, note="within epochs")
-        report.add(f"prefix_kept_overall_{name}", kept.overall, n=OPERATIONS - 1, note="borders included")
+        report.add(f"prefix_kept_overall_{name}", kept.overall, n=OPERATIONS - 1, note="including epoch borders")
         report.add(f"epochs_{name}", len(kept.epochs))
 
 

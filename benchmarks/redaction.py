@@ -162,7 +162,7 @@ def growth(report: Report, quick: bool) -> None:
             if exponent > _SUSPECT:
                 exponent, _ = _exponent(unit, shorter, longer, 3 * _RUNS)
             worst = max(worst, (exponent, name))
-    report.add("growth_exponent", worst[0], n=len(RUNS) + len(_OWN_RUNS), note=f"the worst, {worst[1]}; 1 is linear")
+    report.add("growth_exponent", worst[0], n=len(RUNS) + len(_OWN_RUNS), note=f"highest, {worst[1]}; 1 is linear")
     report.add("slowest_run_s", slowest[0], note=slowest[1])
 
 

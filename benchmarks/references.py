@@ -147,10 +147,10 @@ def faults_of(cases: list[Case]) -> Iterator[str]:
     forms = {case.form for case in cases if case.split == "test"}
     yield from (f"no case has the form {form!r}" for form in FORMS if form not in forms)
     counts = Counter(case.id for case in cases)
-    yield from (f"case {name} is there {count} times" for name, count in counts.items() if count > 1)
+    yield from (f"case {name} occurs {count} times" for name, count in counts.items() if count > 1)
     for case in cases:
         there = {item.id for item in case.items}
-        yield from (f"case {case.id}: its answer #{number} is no item" for number in case.answer - there)
+        yield from (f"case {case.id}: its answer #{number} is not an item" for number in case.answer - there)
 
 
 def resolve_case(case: Case) -> Resolution:
@@ -174,7 +174,12 @@ def measure(options: Options, report: Report) -> None:
         needless += not found and bool(case.answer)
         if _MISSES in sys.argv and found != case.answer:
             report.note(_told(case, resolution))
-    report.add("accuracy", right.total() / len(cases), n=len(cases), note="the ids meant, or asked where that is right")
+    report.add(
+        "accuracy",
+        right.total() / len(cases),
+        n=len(cases),
+        note="resolved to the intended ids, or asked where that is correct",
+    )
     report.add("wrong_without_asking", wrong / len(cases), n=len(cases))
     report.add("asked_needlessly", needless / len(cases), n=len(cases))
     for form, count in sorted(Counter(case.form for case in cases).items()):

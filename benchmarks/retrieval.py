@@ -59,7 +59,7 @@ def measure(options: Options, report: Report) -> None:
     path = options.data / "locomo-dev.json"
     if not path.exists():
         for key in TARGETS:
-            report.unmeasured(key, f"{path} is not there")
+            report.unmeasured(key, f"{path} is missing")
         return
     all_talks = load_talks(path)
     talks = all_talks[: _QUICK_TALKS if options.quick else None]
@@ -161,7 +161,7 @@ def _report_minilm(options: Options, report: Report, talks: list[Talk], words: W
             return
         say("embedding with MiniLM …")
         scores = _searched(talks, [index_of(talk, minilm, Path(folder)) for talk in talks], minilm, words, _DEFAULTS)
-    report.add(key, scores.mean("recall_at_10"), n=len(scores.judged), note="its vectors in place of WordLlama's")
+    report.add(key, scores.mean("recall_at_10"), n=len(scores.judged), note="with its vectors instead of WordLlama's")
 
 
 def _report_parts(

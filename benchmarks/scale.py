@@ -198,13 +198,15 @@ def measure(options: Options, report: Report) -> None:
         report.add(f"memory_mb_{name}", result["memory_mb"], note=note)
     report.add("context_share", max(each["share"] for each in results.values()), note="largest context over 128K")
     report.add(
-        "status_p95_ms", max(percentile(each["status_ms"], 95) for each in results.values()), note="of the worst size"
+        "status_p95_ms", max(percentile(each["status_ms"], 95) for each in results.values()), note="at the worst size"
     )
     for document in _DOCUMENTS:
         tokens = max(each["tokens"][document.value] for each in results.values())
         report.add(f"{document.value}_tokens", tokens, note="at its largest, after a refresh")
     report.add(
-        "memory_mb", max(each["memory_mb"] for each in results.values()), note="resident beyond imports, worst size"
+        "memory_mb",
+        max(each["memory_mb"] for each in results.values()),
+        note="resident memory beyond imports, at the worst size",
     )
 
 

@@ -129,7 +129,7 @@ def measure(options: Options, report: Report) -> None:
     finally:
         shutil.rmtree(folder)
     report.note(
-        f"Exact search up to {APPROXIMATE_FROM:,} vectors, then by codes of 8 bits a number. Recall is of the "
+        f"Exact search up to {APPROXIMATE_FROM:,} vectors, then by codes of 8 bits per number. Recall counts the "
         f"first 10 (or {_DEPTH}) of an exact search by NumPy. FAISS uses one thread. `cpu` is processor time."
     )
 
@@ -138,13 +138,13 @@ def _tell_growth(growing: Growing, report: Report, name: str, added: int) -> Non
     seconds = growing.seconds
     total = seconds["add"] + seconds["embed"] + seconds["vectors"]
     key = "index_chunks_per_s" if name == "100k" else f"index_chunks_per_s_{name}"
-    report.add(key, added / total, n=added, note="analysed, stored, embedded, in both halves")
+    report.add(key, added / total, n=added, note="analysed, stored and embedded, in both halves")
     report.add(
         f"store_chunks_per_s_{name}", added / (seconds["add"] + seconds["vectors"]), n=added, note="not embedded"
     )
-    report.add(f"upkeep_s_{name}", seconds["upkeep"], note="codes made where there are any")
+    report.add(f"upkeep_s_{name}", seconds["upkeep"], note="includes building the codes, if any")
     size = sum(path.stat().st_size for path in growing.folder.iterdir())
-    report.add(f"disk_bytes_per_chunk_{name}", size / growing.size, note="vectors of 1,024 bytes included")
+    report.add(f"disk_bytes_per_chunk_{name}", size / growing.size, note="including vectors of 1,024 bytes")
 
 
 def measure_searches(
@@ -221,11 +221,15 @@ def measure_loading(growing: Growing, report: Report, name: str, question: str) 
     runs = [[float(word) for word in fresh(_OPEN, str(growing.folder), question).split()] for _ in range(3)]
     opened, found, resident, private = np.median(runs, axis=0).tolist()
     report.add(
-        f"load_ms_{name}", opened, n=len(runs), note="opening, imports and embedder apart; files cached by the system"
+        f"load_ms_{name}", opened, n=len(runs), note="opening, without imports and embedder; files cached by the system"
     )
-    report.add(f"first_search_ms_{name}", found, n=len(runs), note="the first after that, with what it loads")
-    report.add(f"resident_mb_{name}", resident, n=len(runs), note="more memory after it, mapped files included")
-    report.add(f"private_mb_{name}", private, n=len(runs), note="of that, the process's own")
+    report.add(
+        f"first_search_ms_{name}", found, n=len(runs), note="the first search after opening, including what it loads"
+    )
+    report.add(
+        f"resident_mb_{name}", resident, n=len(runs), note="additional memory after the search, including mapped files"
+    )
+    report.add(f"private_mb_{name}", private, n=len(runs), note="the private part of it")
 
 
 if __name__ == "__main__":

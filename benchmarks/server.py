@@ -118,10 +118,10 @@ def load(project: Path, clients: int, seconds: float, report: Report) -> None:
     with open_memory(project) as memory:
         there = {each.idempotency_key for each in memory.operations()}
     lost = [key for key in told["acknowledged"] if key not in there]
-    report.add("requests_lost", len(lost), n=len(told["acknowledged"]), note="acknowledged before kill -9, not there")
+    report.add("requests_lost", len(lost), n=len(told["acknowledged"]), note="acknowledged before kill -9, but missing")
     report.add("answers_5xx", sum(status >= 500 for status in told["status"]), n=len(told["status"]))
     report.percentiles(
-        "request", told["ms"], (50, 99), note=f"{clients} clients, each asking about once in two seconds"
+        "request", told["ms"], (50, 99), note=f"{clients} clients, each with about one request in two seconds"
     )
 
 
@@ -193,7 +193,9 @@ def prompt_reuse(project: Path, model: str, report: Report) -> None:
             asked += usage["prompt_tokens"]
             cached += usage["prompt_tokens_details"]["cached_tokens"]
             say(f"turn {turn}: {usage}")
-    report.add("prompt_reused", cached / asked, n=asked, note=f"of the prompts' tokens in {_TURNS} turns; {model}")
+    report.add(
+        "prompt_reused", cached / asked, n=asked, note=f"share of the prompts' tokens in {_TURNS} turns; {model}"
+    )
 
 
 def measure(options: Options, report: Report) -> None:

@@ -87,7 +87,7 @@ def measure(options: Options, report: Report) -> None:
     done = [tally for tally in tallies.values() if tally.summaries]
     report.add("must_keep_retained", min(t.facts_kept / max(1, t.facts) for t in done), n=sum(t.facts for t in done))
     report.add("invented_identifiers", sum(t.invented for t in done), n=sum(t.summaries for t in done),
-               note="in what is stored, of all summarisers")  # fmt: skip
+               note="in the stored summaries of all summarisers")  # fmt: skip
 
 
 def _histories(options: Options) -> dict[str, list[Recorded]]:
@@ -162,7 +162,7 @@ def _as_large(operations: Sequence[Operation], text: str) -> str:
 
 def _report(report: Report, name: str, tally: Tally, base: Tally) -> None:
     if not tally.summaries:
-        report.unmeasured(f"{name}_answerable_gain", "in the full run only")
+        report.unmeasured(f"{name}_answerable_gain", "full run only")
         return
     kinds = ((kind, getattr(tally.answers, kind)) for kind in ("names", "outcomes", "causes"))
     told = ", ".join(f"{kind} {found.mean:.3f} of {found.asked:,}" for kind, found in kinds)
@@ -172,13 +172,18 @@ def _report(report: Report, name: str, tally: Tally, base: Tally) -> None:
         return
     report.add(f"{name}_answerable_gain", tally.answers.answerable - base.answers.answerable, n=tally.summaries)
     report.add(f"{name}_equal_size_gain", tally.answers.answerable - tally.as_large.answerable, n=tally.summaries)
-    report.add(f"{name}_used", tally.used / tally.summaries, n=tally.summaries, note="with lines of the model's")
+    report.add(
+        f"{name}_used",
+        tally.used / tally.summaries,
+        n=tally.summaries,
+        note="summaries that contain lines of the model",
+    )
     report.add(f"{name}_accepted_first_try", tally.first / max(1, tally.asked), n=tally.asked, note="answers")
     report.add(f"{name}_said_invented", tally.said_invented, n=tally.asked,
-               note="identifiers in what the model said; none is stored")  # fmt: skip
+               note="in the model's answers; none of them is stored")  # fmt: skip
     report.add(f"{name}_seconds", tally.seconds / tally.summaries, n=tally.summaries, note="a summary")
     report.add(f"{name}_prompt_tokens_per_s", tally.prompt_tokens / max(1e-9, tally.prompt_s), n=tally.prompt_tokens,
-               note="those from its cache among them")  # fmt: skip
+               note="including tokens from its cache")  # fmt: skip
     report.add(f"{name}_answer_tokens_per_s", tally.answer_tokens / max(1e-9, tally.answer_s), n=tally.answer_tokens)
 
 

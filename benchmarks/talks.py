@@ -97,10 +97,10 @@ def load_talks(path: Path = DATA) -> list[Talk]:
     rows = [json.loads(row) for row in path.read_text(encoding="utf-8").splitlines()]
     talks = [Talk(id=row["id"], split=row["split"], lines=tuple(row["lines"])) for row in rows]
     if len({talk.id for talk in talks}) != len(talks):
-        raise ValueError(f"{path.name}: an id comes twice")
+        raise ValueError(f"{path.name}: an id occurs twice")
     for talk in talks:
         if not all("say" in line and any(key in line for key in EXPECTATIONS) for line in talk.lines):
-            raise ValueError(f"{path.name}: {talk.id} has a line without what must hold after it")
+            raise ValueError(f"{path.name}: {talk.id} has a line without an expectation")
     return talks
 
 
@@ -248,7 +248,7 @@ class Stage:
 
     def _unsaid(self, line: Mapping[str, Any], reply: Reply, told: int) -> Iterator[str]:
         answer = " ".join(reply.text.casefold().split())
-        yield from (f"does not tell {part!r}" for part in line.get("tells") or () if part.casefold() not in answer)
+        yield from (f"does not mention {part!r}" for part in line.get("tells") or () if part.casefold() not in answer)
         yield from (f"tells {part!r}" for part in line.get("not_tells") or () if part.casefold() in answer)
         if line.get("asks") and reply.outcome is not Outcome.ASKED:
             yield "did not ask"
@@ -347,7 +347,7 @@ def measure(options: Options, report: Report) -> None:
     ended = [driven(talk) for talk in load_talks() if talk.split == split]
     verdicts = [verdict for each, _ in ended for verdict in each]
     wrong = [bool(verdict.wrong) for verdict in verdicts]
-    report.add("wrong_changes", _share(wrong), n=len(wrong), note="something changed that must not have")
+    report.add("wrong_changes", _share(wrong), n=len(wrong), note="something changed that must not change")
     report.add("end_states_right", _share([right for _, right in ended]), n=len(ended), note="whole dialogues")
     report.add("lines_right", _share([verdict.right for verdict in verdicts]), n=len(verdicts))
     report.add("lines_asked_about", _share([verdict.offered > 0 for verdict in verdicts]), n=len(verdicts))

@@ -98,18 +98,24 @@ def tell(name: str, count: Callable[[str], int], texts: Sequence[str], own: Sequ
     pairs = [(one, other) for one, other in zip(counts, own, strict=True) if other >= LEAST_TOKENS]
     errors = [abs(one / other - 1) * 100 for one, other in pairs]
     too_low = sum(one < other for one, other in pairs) / len(pairs)
-    report.add(f"{name}_ratio", sum(counts) / sum(own), n=len(texts), note="tokens counted over the model's")
-    report.add(f"{name}_error_p50_percent", percentile(errors, 50), n=len(errors), note="of a text, either way")
-    report.add(f"{name}_error_p95_percent", percentile(errors, 95), n=len(errors), note="of a text, either way")
-    report.add(f"{name}_too_low_share", too_low, n=len(pairs), note="of the texts")
-    report.add(f"{name}_cpu_ms_per_1k", seconds * 1e6 / sum(own), n=len(texts), note="a thousand of the model's tokens")
+    report.add(f"{name}_ratio", sum(counts) / sum(own), n=len(texts), note="counted tokens / the model's tokens")
+    report.add(
+        f"{name}_error_p50_percent", percentile(errors, 50), n=len(errors), note="of one text, too high or too low"
+    )
+    report.add(
+        f"{name}_error_p95_percent", percentile(errors, 95), n=len(errors), note="of one text, too high or too low"
+    )
+    report.add(f"{name}_too_low_share", too_low, n=len(pairs), note="share of the texts")
+    report.add(
+        f"{name}_cpu_ms_per_1k", seconds * 1e6 / sum(own), n=len(texts), note="per thousand of the model's tokens"
+    )
 
 
 def measure(options: Options, report: Report) -> None:
     """Check each model's vocabulary against the model, and the other counters against the first model."""
     sources = recorded_texts(options.data)
     if not sources:
-        report.unmeasured("gguf_count_error", f"{options.data} has no recordings: --data names their folder")
+        report.unmeasured("gguf_count_error", f"{options.data} has no recordings: name their folder with --data")
         return
     texts = drawn(sources, TEXTS)
     short = [text[:PROMPT_CHARS] for text in texts]
@@ -129,9 +135,9 @@ def measure(options: Options, report: Report) -> None:
         prompt_errors += of_prompts
         own = own or counted
     checked = len(text_errors) + len(prompt_errors)
-    report.add("gguf_count_error", max([*text_errors, *prompt_errors]), n=checked, note="tokens, the largest of all")
+    report.add("gguf_count_error", max([*text_errors, *prompt_errors]), n=checked, note="tokens, the largest error")
     report.add("gguf_prompt_count_error", max(prompt_errors), n=len(prompt_errors), note="tokens; read by the model")
-    report.note(f"The counters' figures are against {models[0]}.")
+    report.note(f"The other counters are compared with {models[0]}.")
     vocabulary = GgufVocabulary(model_path(models[0]))
     vocabulary.count("")
     counters: list[tuple[str, TokenCounter]] = [

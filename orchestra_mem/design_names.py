@@ -63,11 +63,11 @@ class RejectsDesignArguments:
             return super().__new__(cls)
         try:
             inspect.signature(cls.__init__).bind(None, *arguments, **named)
-            problem = "a configuration is no argument of it" if arguments and isinstance(arguments[0], Mapping) else ""
+            problem = "it takes no configuration" if arguments and isinstance(arguments[0], Mapping) else ""
         except TypeError as error:
             problem = str(error)
         if problem:
-            raise TypeError(f"{cls.__name__} is not made like this ({problem}): use {cls._use}")
+            raise TypeError(f"wrong arguments for {cls.__name__} ({problem}): use {cls._use}")
         return super().__new__(cls)
 
 

@@ -27,7 +27,7 @@ _MAX_INT_BITS = 14_000
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_TOO_DEEP_HERE = "nested too deep for the depth of the call that records it; record it from an outer function"
+_TOO_DEEP_HERE = "nested too deeply to be recorded from this depth of the call stack; record it from an outer function"
 # Types whose values are copied as they are. A tuple, not a set: the type of a value need not be hashable.
 _PLAIN = (str, bool, type(None))
 
@@ -72,7 +72,7 @@ def _copied(value: object, room: int) -> Json:
         copy: dict[str, Json] = {}
         for key, item in value.items():
             if not isinstance(key, str):
-                raise _Fault(f"a key of type {type(key).__name__} is no JSON key; make it a string")
+                raise _Fault(f"a key of type {type(key).__name__} is not a JSON key; make it a string")
             copy[str.__str__(key)] = item if type(item) in _PLAIN else _copied(item, room - 1)
     except _Fault as fault:
         fault.steps.append(_step(key))
@@ -91,9 +91,9 @@ def _copied_scalar(value: object) -> Json:
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise _Fault(f"{value} is no JSON number; record it as a string or as null")
+            raise _Fault(f"{value} is not a JSON number; record it as a string or as null")
         return float(value)
-    raise _Fault(f"a value of type {type(value).__name__} is no JSON; give a string, number, list or dict")
+    raise _Fault(f"a value of type {type(value).__name__} is not JSON; give a string, number, list or dict")
 
 
 def _step(key: object) -> str:
@@ -119,7 +119,7 @@ def reject_duplicate_keys(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
     value = dict(pairs)
     if len(value) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise InvalidOperationError("data", f"the key {json.dumps(twice)} stands twice in one object; give it once")
+        raise InvalidOperationError("data", f"the key {json.dumps(twice)} occurs twice in one object; give it once")
     return value
 
 

@@ -9,8 +9,8 @@ from orchestra_mem.settings import Settings
 
 # Removed keys that an old configuration may still contain: the version that removed each, and its replacement.
 RETIRED = {
-    "documents.watch": ("0.1.0", "`orchestra-mem watch` looks at the files itself, on network disks too"),
-    "retrieval.prefetch_tasks": ("0.1.0", "a task is searched for when it is asked for"),
+    "documents.watch": ("0.1.0", "`orchestra-mem watch` always checks the files directly, also on network disks"),
+    "retrieval.prefetch_tasks": ("0.1.0", "memories for a task are searched on request"),
 }
 
 
@@ -30,7 +30,7 @@ def contradictions(settings: Settings) -> list[tuple[list[str], str]]:
         (abs(total - 1) <= 1e-6, [f"context.shares.{name}" for name, _ in shares],
          f"the shares must sum to 1, not {round(total, 6)} ({parts})"),
         (fill < refresh, ["context.fill_at_start", thresholds[1]],
-         f"context.fill_at_start {fill} must be below refresh_threshold {refresh}: a refresh would call for the next"),
+         f"context.fill_at_start {fill} must be below refresh_threshold {refresh}: a refresh would trigger the next"),
         # A small window lowers both values at run time, but as configured they must fit the configured threshold.
         *((tokens < most, [key, f"orchestrator.{threshold}"],
            f"{key} {tokens} must be below {threshold} {most}: nothing could be compacted")
@@ -38,16 +38,16 @@ def contradictions(settings: Settings) -> list[tuple[list[str], str]]:
                               ("compaction.segment_tokens", compaction.segment_tokens))),
         (_normal(orchestrator.session_dir) != _normal(orchestrator.memory_dir),
          ["orchestrator.session_dir", "orchestrator.memory_dir"],
-         f"session_dir and memory_dir must be two folders, not both {orchestrator.session_dir!r}"),
+         f"session_dir and memory_dir must be two different folders, not both {orchestrator.session_dir!r}"),
         (settings.tokens.counter is not CounterChoice.GGUF or llm.model_path, ["tokens.counter", "llm.model_path"],
-         "tokens.counter gguf counts with the vocabulary of llm.model_path, which is empty"),
+         "tokens.counter gguf needs the vocabulary of llm.model_path, which is empty"),
         (not (llm.base_url and llm.model_path), ["llm.model_path", "llm.base_url"],
-         "llm.model_path and llm.base_url both name a model: give one of them"),
+         "llm.model_path and llm.base_url both name a model: set only one of them"),
         (search.embedder not in (EmbedderChoice.ONNX, EmbedderChoice.GGUF) or search.model_path,
          ["search.embedder", "search.model_path"],
          f"search.embedder {search.embedder} needs search.model_path, which is empty"),
         (search.embedder is not EmbedderChoice.HTTP or search.model, ["search.embedder", "search.model"],
-         "search.embedder http needs search.model, the name that the server has for it, which is empty"),
+         "search.embedder http needs search.model, the name of the model on the server, which is empty"),
     ]  # fmt: skip
     return [(keys, problem) for holds, keys, problem in rules if not holds]
 

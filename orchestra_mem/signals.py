@@ -26,11 +26,11 @@ class MemoryEvents:
 
     def __init__(self, memory: object) -> None:
         self._memory = memory
-        self.operation_recorded = Signal("operation: what has been recorded")
-        self.refreshed = Signal("refreshed: what the refresh did")
-        self.session_flushed = Signal("session: the one that has ended; path: its document")
+        self.operation_recorded = Signal("operation: the recorded operation")
+        self.refreshed = Signal("refreshed: the result of the refresh")
+        self.session_flushed = Signal("session: the ended session; path: its document")
         self.window_filled = Signal("crossing: the threshold that the context window has reached")
-        self.documents_edited = Signal("what people changed in documents has been taken in")
+        self.documents_edited = Signal("people's changes to documents have been imported")
         self.failures: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -56,6 +56,6 @@ class MemoryEvents:
         """Return the subscribers and hooks that have failed, in the format of problems in `status`."""
         with self._lock:
             return [
-                {"subject": name, "since": None, "problem": f"called on events, it failed {count:,} times, see the log"}
+                {"subject": name, "since": None, "problem": f"failures when called on events: {count:,}; see the log"}
                 for name, count in self.failures.items()
             ]

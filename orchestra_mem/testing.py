@@ -85,7 +85,9 @@ class ScriptedModel:
             self.closed = False
             prompt_tokens = self.count_prompt(messages)
             if prompt_tokens >= self.context_tokens:
-                raise ModelError(f"the prompt has {prompt_tokens} tokens and the window {self.context_tokens}")
+                raise ModelError(
+                    f"the prompt of {prompt_tokens} tokens does not fit the window of {self.context_tokens}"
+                )
             text = self._answer if isinstance(self._answer, str) else self._answer(messages)
             start = time.monotonic()
             said, finish = self._speak(text, min(max_tokens, self.context_tokens - prompt_tokens), cancelled, timeout_s)
@@ -111,7 +113,7 @@ class ScriptedModel:
             if self._obedient and cancelled is not None and cancelled():
                 return said, Finish.CANCELLED
             if self._obedient and timeout_s is not None and time.monotonic() - start > timeout_s:
-                raise ModelError(f"{self.name} was given up after {timeout_s:g} s, {len(said)} tokens into its answer")
+                raise ModelError(f"{self.name} was stopped after {timeout_s:g} s, {len(said)} tokens into its answer")
             if self._pause_s:
                 time.sleep(self._pause_s)
             said.append(piece)

@@ -69,7 +69,7 @@ BAD: Mapping[str, tuple[str | Exception | Generation | None, str]] = {
     ),
     "counts backwards": (replace(ANSWER, answer_tokens=-1), f"{BROKE}ValueError: it counts 1, -1, 1 tokens"),
     "takes no time": (replace(ANSWER, prompt_s=float("nan")), f"{BROKE}ValueError: it took nan and 0.1 s"),
-    SLOW: ("word " * 50, "failed, scripted was given up after 1 s, "),
+    SLOW: ("word " * 50, "failed, scripted was stopped after 1 s, "),
 }  # fmt: skip
 # One case for each way of rejecting an answer; the first test below runs all cases.
 TELLING = (

@@ -177,10 +177,10 @@ def test_a_site_that_asks_the_network_or_lacks_something_is_not_built(tmp_path: 
     (tmp_path / "lost.html").write_text('<a href="index.html#x">x</a>', encoding="utf-8")
     (tmp_path / "sheet.css").write_text("@import 'https://fonts.example/x.css';", encoding="utf-8")
     assert [*check_site.faults(tmp_path)] == [
-        "index.html leads outside: //cdn.example/x.js",
-        "index.html leads to what is not there: images/none.png",
-        "index.html leads to what is not there: missing.html",
-        *(f"the navigation does not lead to {name}.html" for name in ("index", "lost")),
+        "index.html links to another site: //cdn.example/x.js",
+        "index.html has a broken link: images/none.png",
+        "index.html has a broken link: missing.html",
+        *(f"the navigation does not link to {name}.html" for name in ("index", "lost")),
         "sheet.css loads https://fonts.example/x.css",
     ]
 

@@ -74,7 +74,7 @@ def test_an_idempotency_key_records_once(memory: OrchestratorContextManager, tmp
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"operation_type": None}, ": None is no name; give a text that is not empty"),
     ({"operation_type": "x\ny"}, ": a name has up to 200 printable characters, in one line"),
-    ({"operation_data": {"a": {1, 2}}}, "data.a: a value of type set is no JSON; give a string, number, list or dict"),
+    ({"operation_data": {"a": {1, 2}}}, "data.a: a value of type set is not JSON; give a string, number, list or dict"),
     *(({"tokens_used": no}, f": {no} is no number of tokens; give 0 or more") for no in (-1, True, 2**60)),
     *(({"agent": no}, ": ") for no in ("a\x00", 5)),
     *(({"critical": no}, ": ") for no in ("no", 1)),
@@ -192,7 +192,7 @@ def test_a_closed_memory_refuses_everything(memory: OrchestratorContextManager) 
 
 def test_opening_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
     """Opening a missing folder or with invalid settings raises an error and creates no database."""
-    with pytest.raises(StorageError, match="is no folder; make it first"):
+    with pytest.raises(StorageError, match="is not a folder; create it first"):
         open_memory(tmp_path / "nowhere")
     with pytest.raises(ConfigError):
         open_memory(tmp_path, config={"orchestrator": {"context_windows": {}}})

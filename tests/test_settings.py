@@ -201,9 +201,9 @@ def test_a_key_of_an_earlier_time_is_left_out_and_told(load: Load, caplog: pytes
     """A retired key has no effect whatever its value; a warning names its place and its replacement."""
     settings = load("documents:\n  watch: off\n  progress_items: 7\n", {"ORCHESTRA_MEM__DOCUMENTS__WATCH": "poll"})
     assert (settings.documents.progress_items, "documents.watch" in settings.flat()) == (7, False)
-    told = "documents.watch has no effect since 0.1.0: `orchestra-mem watch` looks at the files itself, on"
+    told = "documents.watch has no effect since 0.1.0: `orchestra-mem watch` always checks the files directly,"
     places = (".obra/config.yaml:2", "environment variable ORCHESTRA_MEM__DOCUMENTS__WATCH")
-    assert caplog.messages == [f"{place}: {told} network disks too; remove it" for place in places]
+    assert caplog.messages == [f"{place}: {told} also on network disks; remove it" for place in places]
     assert RETIRED.keys().isdisjoint(schema())
 
 

@@ -390,7 +390,7 @@ def read_only_index(folder: Path) -> None:
         memory.record_operation("note", {"text": LATE})
         texts, notes = _found(memory, "quokka enclosure")
         assert texts == [LATE]
-        assert notes.startswith(f"{index} cannot be written to")
+        assert notes.startswith(f"{index} is not writable")
         assert _found(memory, "reactor pump")[0] == [EARLY]
     subprocess.run(["mount", "-o", "remount,rw", str(index)], check=True)
     with open_memory(project) as memory:
@@ -518,7 +518,7 @@ def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path, cap
     told = "the database is new, and documents are older than it: project_state.md, "
     with _open(tmp_path) as memory:
         assert told in caplog.text
-        assert "1 document of sessions. They are served as they are" in caplog.text
+        assert "1 session document. They are served as they are" in caplog.text
         assert memory.operations() == []
         assert "porcupine" in memory.get_orchestrator_context("test").render()
         assert {path.stem: path.read_text() for path in (home / "memory").glob("*.md")} == old_documents

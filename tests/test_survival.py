@@ -87,15 +87,19 @@ def _in_database(statement: str) -> Callable[[Path], None]:
 FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
     (_record_again, "duplicated", r"m89 is in the event log 2 times"),
     (_in_database("UPDATE operations SET data = '1' WHERE id = 90"), "lost", r"operation 90 .* is not as recorded"),
-    (_in_database("DELETE FROM operations WHERE id = 90"), "lost", r"m89 was acknowledged and is not in the event log"),
+    (
+        _in_database("DELETE FROM operations WHERE id = 90"),
+        "lost",
+        r"m89 was acknowledged, but is not in the event log",
+    ),
     (_in_database("UPDATE summaries SET operation_count = 99 WHERE id = 1"), "document", r"S1 counts 99 operations"),
-    (_in_archive(ENTRY, ""), "document", r"operation \d+ stands nowhere"),
-    (_in_archive(f"({ENTRY})", r"\1\1"), "duplicated", r"stands in the document and the document"),
+    (_in_archive(ENTRY, ""), "document", r"operation \d+ is in no place"),
+    (_in_archive(f"({ENTRY})", r"\1\1"), "duplicated", r"is in the document and the document"),
     (_in_archive(r"\Z", "\n## Torn\n"), "document", r"a stray piece: '## Torn"),
     (lambda home: _archived(home).unlink(), "document", r"\(archived\) has no document"),
     # Next to documents, the next start would remove it.
     (lambda home: (home / ".x.md.tmp~").mkdir(), "document", r"\.x\.md\.tmp~ was left behind in \.obra/"),
-    (_in_version(r"\n\Z"), "document", r"ends within a line"),
+    (_in_version(r"\n\Z"), "document", r"does not end with a line break"),
     (
         lambda home: _change(home / "memory" / "decision_log.md", r"^## Decisions$.*", "## Decisions\n"),
         "document",
@@ -121,4 +125,4 @@ def test_sound_memory_has_no_faults(lived_in: tuple[Path, dict[str, int]]) -> No
     project, acknowledged = lived_in
     assert _found(project, acknowledged) == []
     (missed,) = _found(project, acknowledged, (f"{NOTE} 1.1",))
-    assert (missed.kind, missed.text) == ("edit", f"{NOTE} 1.1 is gone from all documents and versions")
+    assert (missed.kind, missed.text) == ("edit", f"{NOTE} 1.1 is missing from all documents and versions")

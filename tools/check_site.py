@@ -50,12 +50,12 @@ def faults(site: Path) -> Iterator[str]:
                 root / target.path.lstrip("/") if target.path[:1] == "/" else page.parent / unquote(target.path)
             ).resolve()
             if target.scheme or target.netloc:
-                yield f"{page.name} leads outside: {address}"
+                yield f"{page.name} links to another site: {address}"
             elif not path.exists():
-                yield f"{page.name} leads to what is not there: {address}"
+                yield f"{page.name} has a broken link: {address}"
             elif page.name == "index.html":
                 linked.add(path)
-    yield from (f"the navigation does not lead to {page.name}" for page in pages if page not in linked)
+    yield from (f"the navigation does not link to {page.name}" for page in pages if page not in linked)
     for sheet in root.rglob("*.css"):
         text = sheet.read_text(encoding="utf-8")
         yield from (

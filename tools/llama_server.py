@@ -48,7 +48,7 @@ def build(path: Path) -> Path:
     if path.is_file():
         return path
     if shutil.which("cmake") is None:
-        raise BuildError("cmake is not here; on Debian and Ubuntu: apt-get install cmake g++")
+        raise BuildError("cmake is missing; on Debian and Ubuntu: apt-get install cmake g++")
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         source = _source(Path(folder))
@@ -59,7 +59,7 @@ def build(path: Path) -> Path:
         _run(["cmake", "--build", str(made), "--config", "Release", "--target", "llama-server", "--parallel", jobs])
         found = sorted(made.glob(f"bin/**/{_NAME}"))
         if not found:
-            raise BuildError(f"the build ended well, and yet there is no {_NAME} in {made / 'bin'}")
+            raise BuildError(f"the build succeeded, but there is no {_NAME} in {made / 'bin'}")
         os.replace(found[0], path)
     return path
 
@@ -81,7 +81,7 @@ def _run(command: list[str]) -> None:
     """Run a command with its output on stderr, which shows the progress."""
     print(shlex.join(command), file=sys.stderr, flush=True)
     if done := subprocess.run(command, check=False, stdout=sys.stderr).returncode:
-        raise BuildError(f"{command[0]} ended with {done}")
+        raise BuildError(f"{command[0]} exited with status {done}")
 
 
 def main() -> int:

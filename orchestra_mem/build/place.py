@@ -51,5 +51,5 @@ class Place:
                     found.append(path.name)
         count = sum(1 for folder in (self.sessions, self.sessions / "archive") for _ in folder.glob("session_*.md"))
         if count:
-            found.append(f"{count:,} {'document' if count == 1 else 'documents'} of sessions")
+            found.append(f"{count:,} session {'document' if count == 1 else 'documents'}")
         return found

@@ -85,13 +85,13 @@ def _open_index(
     """Open the index; if it is not writable, create an index in a temporary folder, and also return that folder."""
     problems = []
     if not read_only and not _is_writable(folder):
-        why = f"{folder} cannot be written to: each process makes an index of its own"
+        why = f"{folder} is not writable: each process builds a separate index"
         problems.append(f"{why}; give this user the right to write there")
     try:
         scratch = TemporaryDirectory(prefix="orchestra-mem-index-") if read_only or problems else None
     except OSError as error:
         raise StorageError(
-            f"no search: a temporary folder for its index cannot be made: {error}; set TMPDIR"
+            f"search is not available: cannot create a temporary folder for its index: {error}; set TMPDIR"
         ) from error
     index = DiskSearchIndex(
         Path(scratch.name) if scratch else folder,

@@ -68,8 +68,8 @@ def open_database(
         )
     elif copy.exists() and not moving:
         raise StorageError(
-            f"the memory of {home} is on a server: set storage.url and storage.schema_name as `move` was given them. "
-            f"To go on with {path} all the same: `orchestra-mem move --to file`"
+            f"the memory of {home} is on a server: set storage.url and storage.schema_name to the values given to "
+            f"`move`. To continue with {path} anyway: `orchestra-mem move --to file`"
         )
     else:
         database = Database(
@@ -98,16 +98,16 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> CopyHistory:
     path, memory = home / COPIES_FILE, project_key(database, "working copy").hex()
     if not database.read_only and not path.exists() and not _is_left(home / _FILE):
         raise StorageError(
-            f"{home / _FILE} is a memory of this folder's own, and schema {schema} of storage.url has another: give it "
-            "a schema of its own (storage.schema_name) by `orchestra-mem move`, or move that file away first"
+            f"{home / _FILE} has a memory, and schema {schema} of storage.url has a different one: move the memory of "
+            "the file to a separate schema (storage.schema_name) with `orchestra-mem move`, or move the file away first"
         )
     copies = CopyHistory(path)
     if database.read_only:
         return copies
     if (known := copies.about("memory") or memory) != memory:
         raise StorageError(
-            f"{home} has documents of another memory than schema {schema} of storage.url, or from before it was moved "
-            "there again: see storage.schema_name, or move the folder away and begin with an empty one"
+            f"{home} has documents of a different memory than schema {schema} of storage.url, or from before the "
+            "memory was moved there again: check storage.schema_name, or move the folder away and use an empty one"
         )
     copies.note("memory", known)
     return copies

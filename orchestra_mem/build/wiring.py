@@ -84,7 +84,7 @@ _SETTINGS: dict[str, object] = {
     "context.shared_share": 0.0,
     "compression.auto": False,
 }
-_HEAD = "# The decisions that projects share: a memory like any other, but that only decision_log.md stands in it.\n"
+_HEAD = "# The decisions that projects share: a memory like any other, but with decision_log.md as its only document.\n"
 
 
 def shared_document(environ: Mapping[str, str]) -> Path | None:
@@ -109,7 +109,7 @@ def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
             lines = (f"{key}: {json.dumps(value)}\n" for key, value in _SETTINGS.items())
             path.write_text(_HEAD + "".join(lines), encoding="utf-8")
     except OSError as error:
-        raise storage_error(error, "making the shared log in", folder) from error
+        raise storage_error(error, "creating the shared log in", folder) from error
     return load_settings(folder, {}, {**_SETTINGS, "storage": storage.model_dump(mode="json") | {"url": ""}})
 
 
@@ -156,7 +156,7 @@ class Wiring:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise storage_error(error, "making the folder", folder) from error
+                raise storage_error(error, "creating the folder", folder) from error
         how: dict[str, Any] = {"write_point": self.write_point, "read_only": read_only}
         own = open_store(place, self.settings, **how)
         with own.lock():

@@ -70,7 +70,7 @@ def query_projects(
         try:
             done.put((number, _asked(project, ask, timeout_s, table)))
         except Exception as error:  # one project's failure must not affect the others
-            logger.debug("%s was not asked", project.path, exc_info=True)
+            logger.debug("cannot query %s", project.path, exc_info=True)
             done.put((number, error))
 
     while waiting or running:
@@ -83,7 +83,7 @@ def query_projects(
             number, answer = done.get(timeout=max(0.0, left_s))
         except queue.Empty:
             number = min(running, key=lambda each: running[each][1])
-            answer = TimeoutError(f"it took longer than {timeout_s:g} s")
+            answer = TimeoutError(f"no answer within {timeout_s:g} s")
         if number in running:  # an answer after the timeout is ignored
             project, _ = running.pop(number)
             if isinstance(answer, Exception):
@@ -101,7 +101,7 @@ def _asked(
 ) -> _Answer:  # fmt: skip
     """Query a project's memory if its settings allow; do not list it as opened or summarise in the background."""
     if not has_memory(project.path):
-        raise StorageError(f"its memory is gone from {project.path}")
+        raise StorageError(f"no memory found in {project.path}")
     waits = {"lock_timeout_s": timeout_s / 2, "busy_timeout_s": timeout_s / 2}
     config = {"storage": waits, "compression": {"auto": False}}
     wiring = wire(project.path, config, environ_for(project.path), table=table)

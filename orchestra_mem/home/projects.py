@@ -59,9 +59,9 @@ class Projects:
             found = [each for each in listed if each.id.startswith(named)]
         if len(found) > 1:
             told = ", ".join(str(each.path) for each in found)
-            raise NotFoundError(f"{named!r} are several: name one by its folder, {told}")
+            raise NotFoundError(f"{named!r} matches several projects; name one by its folder: {told}")
         if not found:
-            raise NotFoundError(f"no project {named!r} is listed; `orchestra-mem projects list` tells which are")
+            raise NotFoundError(f"no project {named!r} is listed; `orchestra-mem projects list` shows all of them")
         return found[0]
 
     def add(self, folder: str | Path) -> ListedProject:

@@ -28,7 +28,7 @@ from orchestra_mem.types import AS_GIVEN, STORED_ITEM, Json, OperationFilter
 try:
     from langgraph.store import base
 except ImportError as error:
-    raise ImportError(f"a store needs `pip install 'orchestra-mem[langgraph]'`: {error}") from error
+    raise ImportError(f"the LangGraph store needs `pip install 'orchestra-mem[langgraph]'`: {error}") from error
 
 _PREFIX = "integrations.store "
 _OPERATORS = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
@@ -109,7 +109,7 @@ class OrchestraMemStore(base.BaseStore):
             return self._search(op, live)
         if isinstance(op, base.PutOp):
             if op.ttl is not None:
-                raise NotImplementedError("items of this store do not expire; leave ttl out")
+                raise NotImplementedError("ttl is not supported: items of this store do not expire")
             return None
         return _namespaces(op, live.values())
 
@@ -204,7 +204,7 @@ def _passes(value: Any, wanted: Any) -> bool:
 
 def _compared(value: Any, name: str, other: Any) -> bool:
     if name not in _OPERATORS:
-        raise ValueError(f"{name!r} is no operator of a filter; there are {', '.join(_OPERATORS)}")
+        raise ValueError(f"{name!r} is not a filter operator; use one of: {', '.join(_OPERATORS)}")
     if name not in ("$eq", "$ne"):
         try:
             value, other = float(value), float(other)

@@ -19,7 +19,9 @@ try:
     from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
     from llama_index.core.utils import get_tokenizer
 except ImportError as error:
-    raise ImportError(f"a memory block needs `pip install 'orchestra-mem[llama-index]'`: {error}") from error
+    raise ImportError(
+        f"the LlamaIndex integration needs `pip install 'orchestra-mem[llama-index]'`: {error}"
+    ) from error
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +130,7 @@ class OrchestraMemBlock(BaseMemoryBlock[list[ContentBlock]]):
         try:
             hits = self.memory.search(question, limit=_MOST_HITS).hits
         except (SearchError, EmbedderError, StorageError):
-            logger.warning("nothing is recalled into a chat, as search cannot be used", exc_info=True)
+            logger.warning("no memories were recalled for a chat: search is not available", exc_info=True)
             return []
         for hit in hits:
             text = fenced(hit.chunk.text, hit.chunk.source)

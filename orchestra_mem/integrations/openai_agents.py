@@ -11,7 +11,9 @@ try:
     from agents.memory import SessionSettings
     from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
 except ImportError as error:
-    raise ImportError(f"a session needs `pip install 'orchestra-mem[openai-agents]'`: {error}") from error
+    raise ImportError(
+        f"the OpenAI Agents session needs `pip install 'orchestra-mem[openai-agents]'`: {error}"
+    ) from error
 
 if TYPE_CHECKING:
     from agents import TResponseInputItem

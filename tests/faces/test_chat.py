@@ -276,7 +276,7 @@ def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
                 client.chat.completions.create(
                     model="m", messages=[user("x")], tools=[{"type": "function", "function": {"name": "f"}}]
                 )
-            with pytest.raises(openai.BadRequestError, match="texts alone"):
+            with pytest.raises(openai.BadRequestError, match="accepts only text"):
                 client.chat.completions.create(model="m", messages=[user([*text_part("What is it?"), PICTURE])])
             assert [each.id for each in client.models.list()]
             odd: Any = {"type": "json_schema", "json_schema": "x"}
@@ -325,7 +325,7 @@ def test_a_locked_memory_does_not_hold_a_chat(chat: Chat, tmp_path: Path) -> Non
     chat.memory.record_operation("decision", {"text": REDIS})
     until(lambda: chat.memory.search("Redis", mode=SearchMode.KEYWORD).hits)
     question = user("Where do the sessions live?")
-    late = "the memory did not answer within 1 s: nothing of it is added, and what was said is recorded later"
+    late = "the memory did not answer within 1 s: no memories were added, and the question is recorded later"
     with (
         listening(guarded(chat.memory, tmp_path, wait_s=1)) as url,
         closing(sqlite3.connect(tmp_path / ".obra" / "obra.db", isolation_level=None)) as other,
@@ -337,7 +337,7 @@ def test_a_locked_memory_does_not_hold_a_chat(chat: Chat, tmp_path: Path) -> Non
             response = httpx2.post(f"{url}/v1/chat/completions", json=body, headers=OWN, timeout=20)
             assert time.monotonic() - begun < 15  # the memory itself waits for 30 s
             assert chat.sent() == [question]
-            problem = "" if stream else "; the memory did not take the answer within 1 s: it is recorded later"
+            problem = "" if stream else "; the memory did not record the answer within 1 s: it is recorded later"
             assert response.headers["x-memory-problem"] == late + problem
             assert not stream or response.content == b"".join(Llama().events())
         other.execute("ROLLBACK")
@@ -456,7 +456,7 @@ def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:
         model="local", messages=[user("Why do the sessions live there?")], max_tokens=4_096
     )
     assert chat.sent() == [user("Why do the sessions live there?")]
-    assert raw.headers["x-memory-problem"].startswith("no memories are added: ")
+    assert raw.headers["x-memory-problem"].startswith("no memories were added: ")
     chat.say(user([*parts, PICTURE]))
     assert "Redis" in str(chat.sent())
 

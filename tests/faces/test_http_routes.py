@@ -177,8 +177,10 @@ def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) ->
     assert (late.status_code, late.headers["etag"]) == (412, saved.headers["etag"])
     assert _document(served, "decision_log").text == new
     assert _save(served, "decision_log", new, "*").status_code == 204
-    assert _save(served, "decision_log", b"\xff", "*").json()["faults"] == ["body: no text in UTF-8, at byte 0"]
-    assert _save(served, "decision_log", b"a\0", "*").json()["faults"] == ["body: a NUL byte, at character 1"]
+    assert _save(served, "decision_log", b"\xff", "*").json()["faults"] == [
+        "body: not UTF-8 at byte 0; send the text as UTF-8"
+    ]
+    assert _save(served, "decision_log", b"a\0", "*").json()["faults"] == ["body: must not contain NUL (character 1)"]
     versions = served.get("documents/decision_log/history")
     assert versions["total"] == 1
     shown = served.get(f"documents/decision_log/history/{versions['items'][0]['sequence']}")
@@ -190,7 +192,7 @@ def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) ->
 def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
     """All documents are listed and read, the session's while there is one; unknown or unsafe names are 404."""
     assert {each["name"] for each in served.get("documents")} == set(DocumentName)
-    assert _document(served, "session").json()["detail"] == "no session is under way, so it has no document"
+    assert _document(served, "session").json()["detail"] == "no session is running, so there is no session document"
     served.send("POST", "operations", 201, json={"type": "note", "data": "x"})
     assert {each["name"] for each in served.get("documents")} == {*DocumentName, "session"}
     assert _document(served, "session").text.startswith("---")

@@ -70,7 +70,7 @@ def test_a_chat_in_mid_stream_is_cut_off_and_recorded(project: Path) -> None:
                 list(lines)
         code, said = server.end(signal.SIGINT)
         assert (code, "Traceback" in said, time.monotonic() - begun < 15) == (130, False, True)
-        assert "orchestra-mem: 1 answers are cut off, as the server ends\n" in said
+        assert "orchestra-mem: requests cancelled because the server is shutting down: 1\n" in said
         assert said.splitlines()[-1].startswith("orchestra-mem: interrupted; everything recorded before is kept")
     with open_memory(project) as memory:
         question, answer = [each.data for each in memory.operations()]
@@ -104,8 +104,8 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
         port = taken.getsockname()[1]
         run("serve", "--port", str(port), exit_code=1)
         assert run.errors == (
-            f"orchestra-mem: cannot listen at 127.0.0.1 port {port}: Address already in use; choose another by --port "
-            "or --host\n"
+            f"orchestra-mem: cannot listen on 127.0.0.1 port {port}: Address already in use; choose another with "
+            "--port or --host\n"
         )
     assert not (run.folder / ".obra").exists()
     run("serve", "--host", "0.0.0.0", exit_code=2)
@@ -115,7 +115,7 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
     )
     for host in ("no.such.host.invalid", "a..b"):
         run("serve", "--host", host, "--token-file", "mine", exit_code=1)
-        assert run.errors.startswith(f"orchestra-mem: cannot listen at {host} port 8377: ")
+        assert run.errors.startswith(f"orchestra-mem: cannot listen on {host} port 8377: ")
     for name in [name for name in sys.modules if name.startswith("orchestra_mem.faces.http.application")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
@@ -140,7 +140,7 @@ def test_tokens_are_printed_for_who_asks(run: Program) -> None:
     agents = run.json("serve", "token", "--agent", "reviewer")
     assert agents == {"agent": "reviewer", "token": run("serve", "token", "--agent", "reviewer").strip()}
     run("serve", "token", "--agent", "*", exit_code=1)
-    assert run.errors.startswith("orchestra-mem: no agent can be called '*'")
+    assert run.errors.startswith("orchestra-mem: invalid agent name '*'")
 
 
 def test_a_kill_under_load_loses_nothing_that_was_acknowledged(project: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_project_is_shown_taken_off_and_put_back(shop: Program, tmp_path: Path
     assert shop.json("projects", "info", "web") == web
     assert shop("projects", "remove", "web") == f"no longer listed: web {web['id']} {tmp_path / 'web'}\n"
     shop("projects", "info", "web", exit_code=1)
-    assert shop.errors == "orchestra-mem: no project 'web' is listed; `orchestra-mem projects list` tells which are\n"
+    assert shop.errors == "orchestra-mem: no project 'web' is listed; `orchestra-mem projects list` shows all of them\n"
     assert shop("projects", "add", tmp_path / "web") == f"listed: web {web['id']} {tmp_path / 'web'}\n"
     shop("projects", "add", tmp_path, exit_code=4)
     assert shop.errors.startswith(f"orchestra-mem: no memory in {tmp_path}; run `orchestra-mem init` there")

@@ -188,7 +188,7 @@ def test_what_was_put_is_seen_by_other_processes_at_once(tmp_path: Path) -> None
 def test_faults_are_told_and_nothing_of_a_bad_batch_is_stored(memory: OrchestratorContextManager) -> None:
     """Invalid values, names, operators and expiry raise errors, and a batch with a fault stores nothing."""
     store = OrchestraMemStore(memory)
-    with pytest.raises(InvalidOperationError, match=r"data\.value\.x: a value of type set is no JSON"):
+    with pytest.raises(InvalidOperationError, match=r"data\.value\.x: a value of type set is not JSON"):
         store.batch([PutOp(("a",), "k", {}), PutOp(("a",), "l", {"x": {1}})])
     with pytest.raises(NotImplementedError):
         store.put(("a",), "k", {}, ttl=5)
@@ -198,7 +198,7 @@ def test_faults_are_told_and_nothing_of_a_bad_batch_is_stored(memory: Orchestrat
         store.put(("langgraph",), "k", {})
     assert store.search(()) == []
     store.put(("a",), "k", {"n": 1})
-    with pytest.raises(ValueError, match=r"'\$in' is no operator of a filter; there are \$eq, \$ne, \$gt"):
+    with pytest.raises(ValueError, match=r"'\$in' is not a filter operator; use one of: \$eq, \$ne, \$gt"):
         store.search((), filter={"n": {"$in": [1]}})
     assert store.search((), filter={"n": {"$gt": "x"}}) == []
     store.delete(("a",), "never was")

@@ -131,7 +131,7 @@ def test_items_are_added_all_or_none(memory: OrchestratorContextManager) -> None
         session = OrchestraMemSession("ann", memory)
         first: Any = {"role": "user", "content": "first"}
         await session.add_items([first])
-        with pytest.raises(InvalidOperationError, match=r"data\.content: a value of type set is no JSON"):
+        with pytest.raises(InvalidOperationError, match=r"data\.content: a value of type set is not JSON"):
             await session.add_items([first, {"role": "user", "content": {1}}])  # type: ignore[list-item,misc]
         assert len(memory.operations()) == 1
         broken: Any = FullDisk()

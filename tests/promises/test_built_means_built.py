@@ -273,7 +273,7 @@ def test_a_hook_that_fails_is_named_where_problems_are_told(tmp_path: Path) -> N
         orchestrator.hooks.add(Audit())
         assert "Alpha" in orchestrator.execute('create an epic "Alpha"').text
         problems = memory.get_stats()["problems"]
-    told = "called on events, it failed 1 times, see the log"
+    told = "failures when called on events: 1; see the log"
     assert problems == [{"subject": f"{__name__}.Audit.post_message", "since": None, "problem": told}]
 
 

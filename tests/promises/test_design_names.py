@@ -95,7 +95,7 @@ def test_the_managers_four_arguments_are_answered_with_what_to_use(
 )
 def test_a_designs_constructor_is_answered_with_what_to_use(name: str, arguments: tuple[Any, ...], use: str) -> None:
     """A constructor called as in the design raises an error with the class and the call to use."""
-    with pytest.raises(TypeError, match=rf"^{name} is not made like this \(.+\): use {re.escape(use)}$"):
+    with pytest.raises(TypeError, match=rf"^wrong arguments for {name} \(.+\): use {re.escape(use)}$"):
         getattr(orchestra_mem, name)(*arguments)
 
 

@@ -136,7 +136,7 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
         assert f"to schema {schema} of postgresql://" in moves(here, SMALL, other.config)
     with other.open() as here:
         assert len(here.operations()) == 2 + len(recorded)
-    with pytest.raises(StorageError, match=r"To go on with .* all the same: `orchestra-mem move --to file`"):
+    with pytest.raises(StorageError, match=r"To continue with .* anyway: `orchestra-mem move --to file`"):
         laptop.open(config=SMALL)
     for machine in (desk, Machine(laptop.project, SMALL)):
         assert reactivate(machine.project, machine.settings())

@@ -303,10 +303,10 @@ def test_a_folder_with_another_memorys_documents_is_refused(
     own.open().close()
     other = {**laptop.config, "storage": {**laptop.config["storage"], "schema_name": postgres.schema()}}
     for config in (desk.config, other):  # the other schema is empty
-        with pytest.raises(StorageError, match="is a memory of this folder's own"):
+        with pytest.raises(StorageError, match="has a memory, and schema"):
             desk.open(config=config)
     own.open().close()
-    with pytest.raises(StorageError, match="has documents of another memory than schema"):
+    with pytest.raises(StorageError, match="has documents of a different memory than schema"):
         laptop.open(config=other)
     shutil.copytree(laptop.project, tmp_path / "moved")  # a moved or copied folder is one more working copy
     with open_memory(tmp_path / "moved", config=laptop.config) as memory:

@@ -144,7 +144,9 @@ def take_port(host: str, port: int) -> socket.socket:
             raise
     except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise ServerError(f"cannot listen at {host} port {port}: {why}; choose another by --port or --host") from error
+        raise ServerError(
+            f"cannot listen on {host} port {port}: {why}; choose another with --port or --host"
+        ) from error
     return taken
 
 

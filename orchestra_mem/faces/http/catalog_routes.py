@@ -48,10 +48,12 @@ _CLEANUP = Shape("Cleanup", expired=int, displaced=int, audit_entries=int, stati
 class CatalogQuery(Paged):
     """Filter for items."""
 
-    ci: Annotated[Name | None, Query(description="Only of this agent; global: of all.")] = None
+    ci: Annotated[Name | None, Query(description="Only items of this agent; global: items that all agents see.")] = None
     type: ItemType | None = None
-    tags: Annotated[str, Query(max_length=4_000, description="Only with one of these, separated by commas.")] = ""
-    search: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
+    tags: Annotated[
+        str, Query(max_length=4_000, description="Only items with one of these tags, separated by commas.")
+    ] = ""
+    search: Annotated[str, Query(max_length=4_000, description="Only items with all these words.")] = ""
 
     @property
     def where(self) -> ItemFilter:
@@ -65,9 +67,9 @@ class CatalogQuery(Paged):
 class RelevantQuery(Given):
     """Query parameters for selecting items that are relevant to a message."""
 
-    message: Annotated[Question, Query(description="What the agent is to be told.")]
-    ci: Annotated[Name | None, Query(description="Which agent; with an agent's token itself.")] = None
-    max_tokens: Annotated[Budget, Query(description="The budget.")] = 2_000
+    message: Annotated[Question, Query(description="The message to the agent.")]
+    ci: Annotated[Name | None, Query(description="The agent; with an agent's token, that agent.")] = None
+    max_tokens: Annotated[Budget, Query(description="The budget in tokens.")] = 2_000
 
 
 @catalog_router.get("/catalog", responses=shown_page(MemoryItem))
@@ -135,8 +137,8 @@ class SearchQuery(Given):
     tier: list[Tier] = Field(default_factory=list, max_length=10)
     kind: list[Name] = Field(default_factory=list, max_length=50)
     session: Name | None = None
-    worker: Annotated[Name | None, Query(description="Only by this agent.")] = None
-    item: Annotated[int | None, Query(ge=1, le=2**31, description="Only about this work item.")] = None
+    worker: Annotated[Name | None, Query(description="Only hits by this agent.")] = None
+    item: Annotated[int | None, Query(ge=1, le=2**31, description="Only hits about this work item.")] = None
     since: Time | None = None
     until: Time | None = None
     mode: SearchMode = SearchMode.HYBRID
@@ -153,20 +155,20 @@ class SearchQuery(Given):
 class ObservationQuery(Paged):
     """Filter for observations."""
 
-    worker: Annotated[Name | None, Query(description="Only by this worker.")] = None
+    worker: Annotated[Name | None, Query(description="Only observations by this worker.")] = None
     session: Name | None = None
     type: Name | None = None
-    since: Annotated[Time | None, Query(description="Only from then on.")] = None
-    until: Annotated[Time | None, Query(description="Only before then.")] = None
+    since: Annotated[Time | None, Query(description="Only from this time on.")] = None
+    until: Annotated[Time | None, Query(description="Only before this time.")] = None
 
 
 class ObservationBody(Given):
     """An observation to record: something that a worker did or saw."""
 
     content: Text
-    worker: Annotated[Name | None, Field(description="Who; with an agent's token itself.")] = None
+    worker: Annotated[Name | None, Field(description="The worker; with an agent's token, that agent.")] = None
     type: ObservationType = ObservationType.CUSTOM
-    session: Annotated[Name | None, Field(description="Default: the session under way.")] = None
+    session: Annotated[Name | None, Field(description="Default: the running session.")] = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -205,7 +207,9 @@ def list_observations(caller: CallerDep, query: Annotated[ObservationQuery, Quer
 
 
 @service_router.post(
-    "/observations", status_code=201, responses=shown(Shape("NewId", id=int), 201, "It is kept for good.")
+    "/observations",
+    status_code=201,
+    responses=shown(Shape("NewId", id=int), 201, "The observation is stored permanently."),
 )
 def add_observation(caller: CallerDep, observation: ObservationBody) -> JsonResponse:
     """Record a worker's observation. Once the response is sent, the observation survives any crash."""

@@ -276,7 +276,7 @@ class ChatDesk:
         additions = self._additions.keep(talk, additions, self._room(talk, body))
         if additions.get(talk.asked) != found:
             full = "the messages, the tools and the answer (`max_tokens`) fill the model's window"
-            problem = problem or f"no memories are added: {full}"
+            problem = problem or f"no memories were added: {full}"
         return Prompt(
             messages=with_additions(talk.messages, additions), talk=talk, caller=caller,
             tokens=sum(each.tokens for each in additions.values()),

@@ -96,13 +96,13 @@ def _read(raw: bytes) -> dict[str, Json]:
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise HTTPException(400, f"the body is no JSON: {error}") from error
+        raise HTTPException(400, f"the body is not JSON: {error}") from error
     messages = body.get("messages") if isinstance(body, dict) else None
     if not isinstance(messages, list) or not messages:
-        raise HTTPException(400, "the body needs `messages`, a list with at least one")
+        raise HTTPException(400, "the body must have `messages`, a list of at least one message")
     for place, message in enumerate(messages):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise HTTPException(400, f"messages[{place}] is no object with a `role`")
+            raise HTTPException(400, f"messages[{place}] must be an object with a `role`")
     found: dict[str, Json] = body
     return found
 
@@ -142,16 +142,18 @@ class ChatEndpoint:
     async def answer(self, body: dict[str, Json], caller: Caller, *, off: bool) -> Response:
         """Answer a request; `off` bypasses the memory."""
         if self._relay is None and self._memory.model is None:
-            raise ModelError("no model is set: give llm.base_url or llm.model_path in .obra/config.yaml")
+            raise ModelError("no model is configured: set llm.base_url or llm.model_path in .obra/config.yaml")
         if body.get("n") not in (None, 1) and not (off and self._relay):
-            raise HTTPException(400, "`n`: one answer is recorded; a server's model gives several with `X-Memory: off`")
+            raise HTTPException(
+                400, "`n` must be 1, as one answer is recorded; a model server gives more with `X-Memory: off`"
+            )
         answer = self._by_model if self._relay is None else self._by_server
         if off:
             return await answer(body, _forget, {"X-Memory": "off"})
         asking = self._start(run_sync(self._prepare, body, caller))
         prompt = await self._soon(asking)
         if prompt is None:
-            problem = f"the memory did not answer within {self._wait_s:g} s: nothing of it is added, and what was said "
+            problem = f"the memory did not answer within {self._wait_s:g} s: no memories were added, and the question "
             prompt = await run_sync(self._desk.prompt, body, caller, f"{problem}is recorded later")
         body = {**body, "messages": [dict(message) for message in prompt.messages]}
         return await answer(body, partial(self._record, prompt, asking), _headers(prompt))
@@ -195,7 +197,7 @@ class ChatEndpoint:
 
         problem = await self._soon(self._start(record()))
         if problem is None:
-            problem = f"the memory did not take the answer within {self._wait_s:g} s: it is recorded later"
+            problem = f"the memory did not record the answer within {self._wait_s:g} s: it is recorded later"
         problems = dict.fromkeys(filter(None, (prompt.problem, problem)))
         return {"X-Memory-Problem": _plain("; ".join(problems))} if problems else {}
 
@@ -298,12 +300,14 @@ def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
     """
     asked: Any = body
     if asked.get("tools"):
-        raise HTTPException(400, "the model in this process calls no tools; llama-server does: give llm.base_url")
+        raise HTTPException(
+            400, "the model in this process does not support tools; llama-server does: set llm.base_url"
+        )
     messages = []
     for message in asked["messages"]:
         role = _ROLES.get(message["role"])
         if role is None or others_of(message):
-            raise HTTPException(400, f"the model in this process reads texts alone, of {', '.join(_ROLES)}")
+            raise HTTPException(400, f"the model in this process accepts only text, with the roles {', '.join(_ROLES)}")
         messages.append(Message(role=role, text=text_of(message)))
     options: dict[str, Any] = {}
     if isinstance(asked.get("temperature"), int | float):

@@ -54,23 +54,23 @@ _RECOMMENDED = Shape(
 class ContextQuery(Given):
     """Query parameters of a context."""
 
-    for_operation: Annotated[Name, Query(alias="for", description="The operation that it is for.")] = "prompt"
-    max_tokens: Annotated[Budget | None, Query(description="Default: the window up to its refresh.")] = None
-    query: Annotated[Question | None, Query(description="Memories are recalled for it.")] = None
+    for_operation: Annotated[Name, Query(alias="for", description="The operation that the context is for.")] = "prompt"
+    max_tokens: Annotated[Budget | None, Query(description="Default: the window up to the refresh threshold.")] = None
+    query: Annotated[Question | None, Query(description="A question to recall memories for.")] = None
 
 
 class TaskQuery(Given):
     """Query parameters that describe a task."""
 
-    task: Annotated[Question, Query(description="What is to be done.")]
-    agent: list[Name] = Field(default_factory=list, max_length=20, description="Who will do it.")
+    task: Annotated[Question, Query(description="The task.")]
+    agent: list[Name] = Field(default_factory=list, max_length=20, description="An agent that will work on the task.")
 
 
 class RetrieveQuery(TaskQuery):
     """Query parameters of a retrieval for a task."""
 
     max_tokens: Budget = 2_000
-    pattern: Annotated[Name | None, Query(description="How they work together.")] = None
+    pattern: Annotated[Name | None, Query(description="How the agents work together.")] = None
 
 
 class RecommendQuery(TaskQuery):
@@ -138,27 +138,29 @@ class OperationQuery(Paged):
     type: Name | None = None
     session: Name | None = None
     agent: Name | None = None
-    since: Annotated[Time | None, Query(description="Only from then on.")] = None
-    until: Annotated[Time | None, Query(description="Only before then.")] = None
+    since: Annotated[Time | None, Query(description="Only from this time on.")] = None
+    until: Annotated[Time | None, Query(description="Only before this time.")] = None
 
 
 class NewOperation(Given):
     """An operation to record."""
 
-    type: Annotated[Name, Field(description="What kind of thing was done, as in decision.")]
+    type: Annotated[Name, Field(description="The kind of operation, such as decision.")]
     data: JsonValue
     tokens: Annotated[int, Field(ge=0, le=MOST_TOKENS), NUMBER] | None = None
-    agent: Annotated[Name | None, Field(description="Who did it; with an agent's token itself.")] = None
+    agent: Annotated[Name | None, Field(description="Who did it; with an agent's token, that agent.")] = None
     critical: StrictBool | None = None
     timestamp: Time | None = None
-    key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None
+    key: Annotated[
+        Name | None, Field(description="Idempotency key: a second operation with the same key is not recorded.")
+    ] = None
 
 
 class FactQuery(Paged):
     """Filter for facts."""
 
     kind: MustKeepKind | None = None
-    every: Annotated[bool, Query(description="Also those that were superseded, removed or are done.")] = False
+    every: Annotated[bool, Query(description="Include superseded, removed and done facts.")] = False
 
 
 class LossQuery(Paged):
@@ -170,7 +172,9 @@ class LossQuery(Paged):
 class AuditQuery(Paged):
     """Filter for audit entries."""
 
-    agent: Annotated[str | None, Query(max_length=200, description="Only of this agent; empty: of the owner.")] = None
+    agent: Annotated[
+        str | None, Query(max_length=200, description="Only entries of this agent; empty: entries of the owner.")
+    ] = None
     call: Name | None = None
     outcome: AccessOutcome | None = None
     item: Name | None = None

@@ -48,10 +48,10 @@ _SESSION = "session"
 _MARKDOWN = "text/markdown; charset=utf-8"
 _TEXT: dict[int | str, dict[str, object]] = {
     200: {
-        "description": "The document, byte for byte; `ETag` names this text.",
+        "description": "The document, byte for byte; `ETag` identifies this text.",
         "content": {"text/markdown": {"schema": {"type": "string"}, "example": "# Decision Log\n"}},
     },
-    304: {"description": "It is the text that `If-None-Match` names."},
+    304: {"description": "The text is still the one that `If-None-Match` identifies."},
 }
 _LISTED = Shape("ListedDocument", name=str, path=str, etag=str, chars=int)
 _DIFFERENCE = Shape("Difference", document=str, version=int, diff=str)
@@ -59,7 +59,7 @@ _CONFLICTING = Shape(
     "Conflict", id=str, document=str, path=str, line=int, yours=str, machine=str, changed_meanwhile=bool
 )
 _DECIDED = Shape("Decided", id=str, document=str, path=str, line=int, replaced=int, note=str)
-IfMatch = Annotated[str | None, Header(description="The `ETag` of the text that was changed.")]
+IfMatch = Annotated[str | None, Header(description="The `ETag` of the text that the change is based on.")]
 
 
 class ConflictDecision(Given):
@@ -73,7 +73,7 @@ def _text(memory: OrchestratorContextManager, name: str) -> str:
     if name == _SESSION:
         session = memory.session_memory.session
         if session is None:
-            raise NotFoundError("no session is under way, so it has no document")
+            raise NotFoundError("no session is running, so there is no session document")
         return memory.session_memory.text(session)
     return memory.documents.text(name)
 
@@ -149,16 +149,16 @@ def save_document(
     """
     current = memory.documents.text(name)
     if if_match is None:
-        raise HTTPException(428, "say which text was changed: send its `ETag` as `If-Match`")
+        raise HTTPException(428, "`If-Match` is missing: send the `ETag` of the text that you changed")
     try:
         new = text.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidItemError([f"body: no text in UTF-8, at byte {error.start}"]) from None
+        raise InvalidItemError([f"body: not UTF-8 at byte {error.start}; send the text as UTF-8"]) from None
     if "\0" in new:
-        raise InvalidItemError([f"body: a NUL byte, at character {new.index(chr(0))}"])
+        raise InvalidItemError([f"body: must not contain NUL (character {new.index(chr(0))})"])
     try:
         if not _names(if_match, current):
-            raise DocumentConflictError(f"{name} has been changed since: read it again, and put both together")
+            raise DocumentConflictError(f"{name} has changed since it was read: read it again, and merge your changes")
         if new != current:
             memory.documents.save(name, new, expected=current)
     except DocumentConflictError as error:
@@ -177,8 +177,10 @@ class WorkQuery(Paged):
 
     kind: list[WorkKind] = Field(default_factory=list, max_length=10)
     status: list[WorkStatus] = Field(default_factory=list, max_length=10)
-    parent: Annotated[int | None, Query(ge=0, le=2**31, description="Only right below it; 0: without a parent.")] = None
-    text: Annotated[str, Query(max_length=4_000, description="Only with all these words.")] = ""
+    parent: Annotated[
+        int | None, Query(ge=0, le=2**31, description="Only direct children of this item; 0: items without a parent.")
+    ] = None
+    text: Annotated[str, Query(max_length=4_000, description="Only items with all these words.")] = ""
     assignee: Name | None = None
 
     @property
@@ -197,7 +199,7 @@ class NewItem(Given):
     title: Annotated[str, Field(min_length=1, max_length=1_000)]
     description: Annotated[str, Field(max_length=100_000)] = ""
     parent: Annotated[int, _ITEM_ID, NUMBER] | None = None
-    priority: Annotated[int, Field(ge=1, le=5, description="1 is first, 5 last."), NUMBER] = 3
+    priority: Annotated[int, Field(ge=1, le=5, description="1 is the highest, 5 the lowest."), NUMBER] = 3
     depends_on: list[Annotated[int, _ITEM_ID, NUMBER]] = Field(default_factory=list, max_length=1_000)
     assignee: Name | None = None
     acceptance: list[Text] = Field(default_factory=list, max_length=100)
@@ -207,7 +209,7 @@ class StatusChange(Given):
     """The new status of a work item."""
 
     status: WorkStatus
-    reason: Annotated[str, Field(max_length=4_000, description="Why, for example what blocks it.")] = ""
+    reason: Annotated[str, Field(max_length=4_000, description="The reason, for example what blocks the item.")] = ""
 
 
 @work_router.get("/work", responses=shown_page(WorkItem))

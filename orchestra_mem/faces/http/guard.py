@@ -36,7 +36,7 @@ from orchestra_mem.settings import ServerSettings
 logger = logging.getLogger(__name__)
 
 _METHODS = ("GET", "PUT", "POST", "PATCH", "DELETE")
-_NO_TEXT = "the request holds characters that are no text: half of a surrogate pair"
+_NO_TEXT = "the request contains invalid text: half of a surrogate pair"
 # An error gets the status of the first class in its MRO that is a key.
 _STATUS: dict[type[Exception], int] = {
     errors.NotFoundError: 404,
@@ -103,7 +103,10 @@ _BODY = {
 }  # fmt: skip
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"description": words, "content": {"application/problem+json": _BODY}}
-    for status, words in (("4XX", "The request is refused, and why."), ("5XX", "It cannot be answered, and why."))
+    for status, words in (
+        ("4XX", "The request was refused; `detail` says why."),
+        ("5XX", "The server could not answer; `detail` says why."),
+    )
 }
 """The error responses in the OpenAPI description of each route."""
 
@@ -133,13 +136,13 @@ async def _invalid(request: Request, error: Exception) -> Problem:
     faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
     kind = request.headers.get("content-type")
     if kind and any(each["loc"] == ("body",) for each in error.errors()):  # the body is not parsed if its type is wrong
-        faults.append(f"header.content-type: {kind} was sent; send application/json, or text/markdown of a document")
+        faults.append(f"header.content-type: {kind} was sent; send application/json, or text/markdown for a document")
     return Problem(422, f"the request has {counted(len(faults), 'fault')}: {'; '.join(faults)}", faults)
 
 
 def failed() -> Problem:
     """Return the response for an unexpected error."""
-    words = "this should not have happened: it is a fault of the server's, not of the request; its log says which"
+    words = "internal error: the fault is in the server, not in the request; see the server's log"
     return Problem(500, words)
 
 
@@ -217,7 +220,7 @@ class RequestGuard:
         """Cancel the requests that are still running."""
         self._is_ending = True
         if self._limits:
-            logger.warning("%d answers are cut off, as the server ends", len(self._limits))
+            logger.warning("requests cancelled because the server is shutting down: %d", len(self._limits))
         for limit in self._limits:
             if not limit.expired():
                 limit.reschedule(0)
@@ -259,7 +262,7 @@ class RequestGuard:
                     refusal = self._late()
                 else:  # log only the type: the message may quote the memory
                     refusal = failed()
-                    logger.error("a request failed: %s; with --debug the log shows where", _kind(error))
+                    logger.error("a request failed: %s; start the server with --debug to log where", _kind(error))
                     logger.debug("where it failed", exc_info=error)
             finally:
                 self._limits.discard(limit)
@@ -270,9 +273,9 @@ class RequestGuard:
         logger.info("%s %s: %d, %.1f ms", scope["method"], route, status, took)
 
     def _late(self) -> Problem:
-        begun = "what was begun may still be done"
+        begun = "the request may still take effect"
         if self._is_ending:
-            return Problem(503, f"the server is being ended; {begun}")
+            return Problem(503, f"the server is shutting down; {begun}")
         return Problem(504, f"no answer within {self._timeout_s:g} s, see `server.timeout_s`; {begun}")
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
@@ -282,21 +285,27 @@ class RequestGuard:
             return Problem(403, problem)
         if scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
             is_allowed = headers["origin"].lower() in self._origins
-            return self._cors.preflight_response(headers) if is_allowed else Problem(403, "no other page may ask here")
+            return (
+                self._cors.preflight_response(headers)
+                if is_allowed
+                else Problem(
+                    403, "requests from this origin are not allowed; add it to `server.allowed_origins` to allow them"
+                )
+            )
         caller = self._caller(scope, headers)
         address = scope["client"][0] if scope.get("client") else ""
         wait_s = self._rates.wait_s(f"address {address}" if caller is None else f"agent {caller}")
         if wait_s:
-            words = "too many requests; `server.requests_per_s` says how many are answered"
+            words = "too many requests; `server.requests_per_s` sets the limit"
             return Problem(429, words, headers={"Retry-After": str(int(wait_s) + 1)})
         if caller is None:
-            words = "this address needs a token: send it as `Authorization: Bearer …`; `orchestra-mem serve` printed it"
+            words = "a token is required: send it as `Authorization: Bearer …`; `orchestra-mem serve` printed it"
             return Problem(401, words, headers={"WWW-Authenticate": 'Bearer realm="orchestra-mem"'})
         if int(headers.get("content-length", "0")) > self._max_body_bytes:
             return Problem(413, f"the body is larger than {self._max_body_bytes:,} bytes, see `server.max_body_bytes`")
         tells_its_page = "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
         if scope["method"] not in _READING and "authorization" not in headers and not tells_its_page:
-            return Problem(403, "a request with a cookie that changes something has to tell its page in `Origin`")
+            return Problem(403, "a request that changes something and uses a cookie must have an `Origin` header")
         scope["caller"] = caller
         return None
 
@@ -304,13 +313,15 @@ class RequestGuard:
         """Return why the host or the origin of a request is not allowed; "" if both are allowed."""
         host = headers.getlist("host")
         if len(host) != 1 or _host_name(host[0]) not in self._hosts:
-            return "the server is not known by the name in `Host`; `server.allowed_hosts` may add it"
+            return "the name in `Host` is not allowed; add it to `server.allowed_hosts` to allow it"
         origin = headers.get("origin")
         if origin is None:
             if headers.get("sec-fetch-site") in _FOREIGN_SITES:
                 return "the request comes from a page of another site"
         elif origin.lower() not in self._origins and _netloc(origin) != host[0].lower():
-            return "the request comes from a page of another site; `server.allowed_origins` may add it"
+            return (
+                "the request comes from a page of another site; add its origin to `server.allowed_origins` to allow it"
+            )
         return ""
 
     def _caller(self, scope: Scope, headers: Headers) -> str | None:

@@ -168,8 +168,8 @@ class Given(BaseModel):
 class Paged(Given):
     """Query parameters of a paged list."""
 
-    limit: Annotated[int, Field(ge=1, le=MOST, description="At most so many.")] = 50
-    offset: Annotated[int, Field(ge=0, le=2**31, description="So many of the first are left out.")] = 0
+    limit: Annotated[int, Field(ge=1, le=MOST, description="Maximum number of items.")] = 50
+    offset: Annotated[int, Field(ge=0, le=2**31, description="Number of items to skip.")] = 0
 
     def answer(self, items: Sequence[object], total: int) -> JsonResponse:
         """Return the response for a page that has been cut from a list of `total` items."""
@@ -188,7 +188,7 @@ def shown(kind: Any, status: int = 200, words: str = "The answer.") -> dict[int 
 def shown_page(kind: Any) -> dict[int | str, Any]:
     """Describe a page of a list for OpenAPI by the type of its items."""
     page = Shape(f"{kind.__name__}{_PAGE}", items=list[kind], total=int, limit=int, offset=int)
-    return shown(page, words="A piece of the list.")
+    return shown(page, words="A page of the list.")
 
 
 async def _caller(request: Request) -> Caller:
@@ -198,7 +198,7 @@ async def _caller(request: Request) -> Caller:
 async def _owner(request: Request) -> OrchestratorContextManager:
     caller = await _caller(request)
     if not caller.is_owner:
-        raise AccessDeniedError(f"agent {caller.agent!r} may not ask for this: it takes the memory's own token")
+        raise AccessDeniedError(f"agent {caller.agent!r} may not use this address: it requires the owner's token")
     return caller.memory
 
 

@@ -44,8 +44,8 @@ class AccessTokens:
         """
         name = agent.strip()
         if name in (OWNER, GLOBAL, EVERYBODY) or not name.isprintable() or len(name) > MAX_NAME_CHARS:
-            words = f"give up to {MAX_NAME_CHARS} characters in one line, as in --agent reviewer"
-            raise ServerError(f"no agent can be called {agent!r}; {words}")
+            words = f"give up to {MAX_NAME_CHARS} printable characters and no reserved name, as in --agent reviewer"
+            raise ServerError(f"invalid agent name {agent!r}; {words}")
         told = base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
         digest = hmac.new(self.own.encode(), f"{_PREFIX}\0{name}".encode(), hashlib.sha256).hexdigest()
         return f"{_PREFIX}.{told}.{digest}"
@@ -99,12 +99,12 @@ def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = 
             _make(path, ignored=file is None)
         if os.name == "posix" and path.stat().st_mode & 0o077:
             mode = f"{path.stat().st_mode & 0o777:o}"
-            raise ServerError(f"{path} has mode {mode}: other users may read the token; run chmod 600 on it")
+            raise ServerError(f"{path} has mode {mode}: other users can read the token; run chmod 600 on it")
         return AccessTokens(_usable(path.read_text("utf-8").strip(), str(path)), given=file is not None)
     except OSError as error:
-        raise storage_error(error, "keeping the token in", path) from error
+        raise storage_error(error, "storing the token in", path) from error
     except UnicodeDecodeError as error:
-        raise ServerError(f"{path} holds no token: it is no text") from error
+        raise ServerError(f"{path} does not contain a token: it is not UTF-8 text") from error
 
 
 def _make(path: Path, *, ignored: bool) -> None:
@@ -121,7 +121,7 @@ def _make(path: Path, *, ignored: bool) -> None:
 def _usable(token: str, place: str) -> str:
     if len(token) < _LEAST_CHARS or not token.isascii() or not token.isprintable() or " " in token:
         raise ServerError(
-            f"{place} holds no token that can be used: give at least {_LEAST_CHARS} printable characters of ASCII "
-            "without blanks, as `openssl rand -hex 32` makes them"
+            f"{place} does not contain a valid token: give at least {_LEAST_CHARS} printable ASCII characters "
+            "without spaces, such as the output of `openssl rand -hex 32`"
         )
     return token

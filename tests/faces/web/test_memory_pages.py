@@ -97,7 +97,7 @@ def test_an_edit_and_what_the_machine_writes_meanwhile_both_stand(
     no_serious_fault(page)
     page.click("button:text-is('Save')")
     assert page.url == f"{site.url}/documents/{LOG}?done=merged"
-    assert "together with what was written meanwhile" in page.inner_text("[role=status]")
+    assert "merged with changes made meanwhile" in page.inner_text("[role=status]")
     text = memory.documents.text(LOG)
     assert "### We use **ruff**\n" in text
     assert "We decided to log in JSON." in text
@@ -163,7 +163,7 @@ def test_a_conflict_is_decided_with_a_click(
     base, person, machine = (f"{before}\n# Lunch\n\n{line}\n" for line in ("At one.", "Mine.", "The machine's."))
     memory.documents.save(LOG, mark(merge(base, machine, person)), expected=memory.documents.text(LOG))
     page = site.open("/documents")
-    page.click("text=1 conflict to decide")
+    page.click("text=1 conflict to resolve")
     assert page.locator(".sides pre").all_inner_texts() == ["Mine.", "The machine's."]
     for width in (NARROW, WIDE):
         site.show(width=width)
@@ -185,7 +185,7 @@ def test_versions_are_compared_and_one_is_put_back(site: Site, memory: Orchestra
         documents.save("project_state", f"{now.partition('Note: ')[0]}Note: {line}\n", expected=now)
     one, two = [each.sequence for each in documents.history("project_state") if each.author == "person"][-2:]
     page = site.open("/documents")
-    assert page.inner_text(".rows li >> nth=0 >> p >> nth=0") == "project_state edited, not read yet"
+    assert page.inner_text(".rows li >> nth=0 >> p >> nth=0") == "project_state edited, not imported yet"
     page.click("text=project_state")
     page.click("text=Versions")
     page.check(f"[name=from][value='{one}']")
@@ -193,7 +193,7 @@ def test_versions_are_compared_and_one_is_put_back(site: Site, memory: Orchestra
     page.click("text=Compare")
     assert page.inner_text(".changes del") == "-Note: one"
     assert page.inner_text(".changes ins") == "+Note: two"
-    page.click(f"[aria-label='Put version {two} back']")
+    page.click(f"[aria-label='Restore version {two}']")
     assert page.url == f"{site.url}/documents/project_state?done=restored"
     assert documents.text("project_state").endswith("Note: two\n")
     assert documents.history("project_state")[-1].reason == "restore"
@@ -204,8 +204,8 @@ def test_an_item_is_found_forgotten_and_brought_back(site: Site, memory: Orchest
     memory.catalog.store({"content": "Ann likes tea.", "type": "insight", "expires": None}, agent="reviewer")
     page = site.open("/catalog/M3")
     page.click("text=Forget")
-    assert "It is deleted" in page.inner_text(".note")
-    page.click("text=Bring back")
+    assert "This item is deleted" in page.inner_text(".note")
+    page.click("button:text-is('Restore')")
     assert memory.catalog.get("M3").status == "live"
     page.goto(f"{site.url}/catalog")
     page.locator("#search").type("tea")

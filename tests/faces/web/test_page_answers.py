@@ -27,8 +27,8 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def test_home_tells_first_what_needs_a_person(served: Served) -> None:
-    """The home page lists conflicts, with a link to decide each, and document faults before the window."""
-    assert "Nothing: no conflicts, no faults." in served.client.get("/").text
+    """The home page lists conflicts, with a link to resolve each, and document faults before the window."""
+    assert "Nothing: no conflicts, no problems." in served.client.get("/").text
     memory = served.memory
     collide(memory, "- buy <b>rye</b> flour")
     log = memory.episodic_memory.path("decision_log")
@@ -37,7 +37,7 @@ def test_home_tells_first_what_needs_a_person(served: Served) -> None:
     assert page.count("onflict in work_plan, line") == 1
     assert "waits for you" not in page
     conflict = memory.conflicts()[0][1].id
-    assert f'<a href="/documents/work_plan#conflict-{conflict}">Decide it</a>' in page
+    assert f'<a href="/documents/work_plan#conflict-{conflict}">Resolve it</a>' in page
     assert f'id="conflict-{conflict}"' in served.client.get("/documents/work_plan").text
     assert page.index("decision_log") < page.index("The model’s window")
     assert "Nothing: no conflicts" not in page
@@ -165,12 +165,12 @@ def test_a_form_with_faults_changes_nothing(stocked: Served) -> None:
     before = [stocked.memory.documents.text(name) for name in stocked.memory.documents.names()]
     conflict = {"keep": "theirs"}
     for path, form, status, told in (
-        ("/conflicts/3f9a1c", conflict, 422, "keep: 'theirs' is none of mine, machine, both"),
+        ("/conflicts/3f9a1c", conflict, 422, "keep: must be mine, machine or both, not 'theirs'"),
         ("/conflicts/3f9a1c", {"keep": "mine"}, 404, "there is no conflict '3f9a1c'"),
         (f"/versions/{LOG}", {"version": "9" * 9_999}, 422, "version: "),
         (f"/versions/{LOG}", {"from": "1"}, 422, "version: "),
-        (f"/edit/{LOG}", {"opened": ""}, 422, "was not sent whole"),
-        (f"/edit/{LOG}", {"text": ""}, 422, "was not sent whole"),
+        (f"/edit/{LOG}", {"opened": ""}, 422, "must both be sent"),
+        (f"/edit/{LOG}", {"text": ""}, 422, "must both be sent"),
         (f"/versions/{LOG}", {"version": "999"}, 404, f"{LOG} does not have version 999"),
         ("/edit/nothing", {"text": "x", "opened": "x"}, 404, "there is no document 'nothing'"),
     ):  # fmt: skip
@@ -187,7 +187,7 @@ def test_an_agent_sees_and_changes_its_own_items_alone(stocked: Served) -> None:
     """With an agent's token the pages show and change only its items, and the owner's pages are 403."""
     headers = stocked.agent("a")
     home = stocked.bare.get("/", headers=headers).text
-    assert "not offered to agents" in home
+    assert "Not available to agents" in home
     assert 'href="/catalog"' in home
     assert 'href="/sessions"' not in home
     assert "The secret of a." in stocked.bare.get("/catalog", headers=headers).text

@@ -48,7 +48,7 @@ def test_a_browser_without_a_token_is_let_in_with_one(site: Site, screenshot: Ca
     screenshot(page, "token")
     page.fill("#token", "x" * 40)
     page.click("button")
-    assert "is not one of this memory’s" in page.inner_text("main")
+    assert "is not valid for this memory" in page.inner_text("main")
     page.fill("#token", site.token)
     page.click("button")
     expect(page).to_have_url(f"{site.url}/")
@@ -77,7 +77,7 @@ def test_home_shows_the_window_and_its_past(site: Site) -> None:
     assert page.locator(".gauge text").all_text_contents() == ["70%", "80%", "95%"]
     assert page.locator(".chart .reset").count() > 3
     assert "from" in (page.locator(".chart .reset title").first.text_content() or "")
-    assert page.locator("main h2").first.inner_text() == "What needs you"
+    assert page.locator("main h2").first.inner_text() == "Needs attention"
 
 
 def test_home_follows_what_happens(site: Site) -> None:

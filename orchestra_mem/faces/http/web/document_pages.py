@@ -31,10 +31,10 @@ router = APIRouter(include_in_schema=False)
 _FORM_BYTES = 7
 _MOST_DIGITS = 10
 _DONE = {
-    "saved": "Saved. The text before is kept as a version.",
-    "merged": "Saved, together with what was written meanwhile. The text before is kept as a version.",
-    "restored": "The earlier text stands again. The one before it is kept as a version.",
-    "decided": "Decided. The text before is kept as a version.",
+    "saved": "Saved. The previous text is kept as a version.",
+    "merged": "Saved, and merged with changes made meanwhile. The previous text is kept as a version.",
+    "restored": "The version has been restored. The text that it replaced is kept as a version.",
+    "decided": "The conflict is resolved. The previous text is kept as a version.",
 }
 Number = Annotated[int, Field(ge=1, le=2**31)]
 
@@ -67,7 +67,9 @@ def edit_document(request: Request, memory: OwnerMemory, name: str) -> Response:
     """Show the editor of a document."""
     text = memory.documents.text(name)
     if _FORM_BYTES * len(text.encode("utf-8", "surrogatepass")) > request.app.max_body_size:
-        raise DocumentError(f"{name} is too long for a form: edit {memory.documents.path(name)} with any editor")
+        raise DocumentError(
+            f"{name} is too long to edit in the browser: edit {memory.documents.path(name)} with any editor"
+        )
     return _editor(request, name, text, text)
 
 
@@ -75,7 +77,7 @@ def edit_document(request: Request, memory: OwnerMemory, name: str) -> Response:
 def save_document(request: Request, memory: OwnerMemory, name: str, sent: Sent) -> Response:
     """Save an edit, merged with changes made since. If the same lines were changed, show both versions (412)."""
     if not {"text", "opened"} <= sent.keys():
-        raise InvalidItemError(["text, opened: the form was not sent whole"])
+        raise InvalidItemError(["text, opened: must both be sent"])
     text, opened = sent["text"], sent["opened"]
     if sent.get("do") == "preview":
         return _editor(request, name, text, opened, pieces=pieces_of(text))
@@ -94,7 +96,7 @@ def decide_conflict(memory: OwnerMemory, conflict: str, sent: Sent) -> Response:
     """Resolve a conflict. The form field `keep` selects the lines to keep: `mine`, `machine` or `both`."""
     keep = sent.get("keep")
     if keep not in ("mine", "machine", "both"):
-        raise InvalidItemError([f"keep: {keep!r} is none of mine, machine, both"])
+        raise InvalidItemError([f"keep: must be mine, machine or both, not {keep!r}"])
     name, _ = memory.resolve_conflict(conflict, accept=keep == "machine", both=keep == "both")
     return _back(name, "decided")
 
@@ -120,7 +122,7 @@ def restore_version(memory: OwnerMemory, name: str, sent: Sent) -> Response:
     """Restore an earlier version of a document."""
     version = sent.get("version", "")
     if not (version.isdecimal() and len(version) < _MOST_DIGITS):
-        raise InvalidItemError([f"version: {version[:_MOST_DIGITS]!r} is no number of a version"])
+        raise InvalidItemError([f"version: {version[:_MOST_DIGITS]!r} is not a version number"])
     memory.documents.restore(name, int(version))
     return _back(name, "restored")
 

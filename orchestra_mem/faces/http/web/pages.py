@@ -262,7 +262,7 @@ async def _sent(request: Request) -> dict[str, str]:
     try:
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError:
-        raise HTTPException(422, "this is no form as browsers send them") from None
+        raise HTTPException(422, "the body is not a valid form") from None
 
 
 Sent = Annotated[dict[str, str], Depends(_sent)]
