@@ -310,7 +310,7 @@ def _read_only(project: Path, told: dict[str, int]) -> None:
                 call()
             assert str(project / ".obra") in str(error.value), error.value
         assert _recorded(memory) == told
-        assert _problems(memory).count("can be read, and nothing can be recorded") == 1, _problems(memory)
+        assert _problems(memory).count("can be read, but nothing can be recorded") == 1, _problems(memory)
 
 
 def read_only_folders(folder: Path) -> None:
@@ -376,7 +376,7 @@ def full_index(folder: Path) -> None:
         assert _found(memory, "reactor pump")[0] == [EARLY]
     run = Program(project)
     assert EARLY in run("search", "reactor pump", "-C", project, "--limit", "1")
-    assert "the newest may be missing, the index could not be brought up: " in run.errors
+    assert "the newest content may be missing because the index could not be updated: " in run.errors
     assert "is full; free some space, then go on" in run.errors
     run("index", "-C", project, exit_code=4)
     assert "is full" in run.errors
