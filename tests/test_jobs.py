@@ -450,7 +450,7 @@ def test_what_people_had_edited_before_is_left_to_extraction(tmp_path: Path, clo
         first = standing(memory)[0]
         assert first.edited
         assert [each.edited for each in standing(memory)[1:]] == [False] * (len(standing(memory)) - 1)
-        with pytest.raises(ModelError, match=f"^S{first.id} stays as it is: people had changed"):
+        with pytest.raises(ModelError, match=f"^S{first.id} cannot be improved: people have changed"):
             memory.compression.redo(first.id)
 
 
