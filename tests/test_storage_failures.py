@@ -305,7 +305,7 @@ def _read_only(project: Path, told: dict[str, int]) -> None:
         if memory.session_memory.session is not None:
             refused += [memory.refresh, memory.flush_session]
         for call in refused:
-            why = r"may be read and not be written(; `orchestra-mem status` says why|: .*; give this user the right)"
+            why = r"(not be written; `orchestra-mem status` says why|is read-only: .*; give this user the right)"
             with pytest.raises(StorageReadOnlyError, match=why) as error:
                 call()
             assert str(project / ".obra") in str(error.value), error.value
@@ -525,7 +525,7 @@ def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path, cap
     told = "the database is new, and documents are older than it: project_state.md, "
     with _open(tmp_path) as memory:
         assert told in caplog.text
-        assert "1 document of sessions. They are served as they are" in caplog.text
+        assert "1 document of sessions. They are still used" in caplog.text
         assert memory.operations() == []
         assert "porcupine" in memory.get_orchestrator_context("test").render()
         assert {path.stem: path.read_text() for path in (home / "memory").glob("*.md")} == old_documents

@@ -161,7 +161,7 @@ def test_edit_opens_the_running_sessions_document(run: Any, editor: Callable[[st
     run("edit", "session", exit_code=1)
     assert "there is no session" in run.errors
     run("edit", "diary", exit_code=1)
-    assert "there are: project_state, work_plan, decision_log, session" in run.errors
+    assert "use one of: project_state, work_plan, decision_log, session" in run.errors
     run("record", "note", '"x"')
     session = Path(run.json("status")["documents"]["session"])
     assert run.json("edit", "session")["path"] == str(session)

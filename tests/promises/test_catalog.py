@@ -477,7 +477,7 @@ def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> No
         memory.refresh()
         assert "ada archive" in (memory.episodic_memory.path(DocumentName.DECISION_LOG)).read_text()
         for reference in ("op 1", "op 99", "K1", "decision_log.md:1"):
-            with pytest.raises(NotFoundError, match="there is nothing named .* that agent 'bob' may see"):
+            with pytest.raises(NotFoundError, match=r"there is nothing named .* that agent 'bob' may see"):
                 bob.expand(reference)
         with pytest.raises(AccessDeniedError, match=r"what is of 'ada'.*read: \[ada\]"):
             bob.search("archive", where=SearchFilter(agent="ada"))
@@ -508,7 +508,7 @@ def test_an_agents_view_has_no_way_to_act_as_another(memory: OrchestratorContext
             getattr(view.catalog, name)
     with pytest.raises(TypeError, match="agent"):
         view.catalog.items(LIVE, agent="")
-    with pytest.raises(AccessDeniedError, match="only who owns the memory"):
+    with pytest.raises(AccessDeniedError, match="only the owner of the memory"):
         view.catalog.purge(LIVE)
     for name in ("", " ", "global", "*"):
         with pytest.raises(ValueError, match="does not name a single agent"):

@@ -256,7 +256,7 @@ def test_what_such_a_model_says_is_checked(tmp_path: Path) -> None:
             memory.compressor.summarize_session({"key_accomplishments": []}, [operation])["key_accomplishments"] == []
         )
         assert memory.model is not None
-        with pytest.raises(ModelError, match="broken failed: OSError: the host's model is gone"):
+        with pytest.raises(ModelError, match="broken broke: OSError: the host's model is gone"):
             memory.model.generate(ASKED, max_tokens=5)
 
 

@@ -539,7 +539,7 @@ def test_with_strict_isolation_what_an_agent_said_is_not_shared(home: Path, open
     bob.record_operation("message", {"role": "user", "text": "We decided to use PostgreSQL for storage."})
     assert not hasattr(bob, "share_decision")
     assert [fact.id for fact in shop.shareable()] == [1]
-    with pytest.raises(InvalidChangeError, match="K2 is of agent 'bob', and catalog"):
+    with pytest.raises(InvalidChangeError, match="K2 belongs to agent 'bob', and catalog"):
         shop.share_decision("K2")
     shop.refresh()
     own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
