@@ -423,7 +423,7 @@ def test_a_deleted_document_is_kept_as_a_version_and_begun_anew(
         assert path.exists()
     told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert told == [
-        f"{path} is gone: a new one is begun; its last text is version {version.sequence} "
+        f"{path} is missing and is created again; its last text is kept as version {version.sequence} "
         "(`orchestra-mem history decision_log`)"
     ]
 

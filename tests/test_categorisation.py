@@ -86,7 +86,7 @@ def test_should_process_multiple_orchestrations_with_concurrency_control(model: 
     batch = _service(model).categorize_orchestrations_batch([FIX | {"id": n} for n in range(1, 11)], concurrency=3)
     assert [each.orchestration_id for each in batch] == list(range(1, 11))
     assert (len(batch.successful), batch.failed, batch.partial_success) == (10, [], False)
-    with pytest.raises(ValueError, match="concurrency is 0: at least one at a time"):
+    with pytest.raises(ValueError, match="concurrency is 0: must be at least 1"):
         _service().categorize_orchestrations_batch([FIX], concurrency=0)
 
 

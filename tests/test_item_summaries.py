@@ -106,7 +106,7 @@ def test_an_item_whose_job_ended_its_process_is_named_without_a_promise(
     job = queue.take("killed", now=clock(), until=clock() + timedelta(minutes=1))
     assert job is not None
     queue.fail(job, STALLED, due=None)
-    assert [each["problem"] for each in problems_of(good)] == [f"faithful: given up bettering M{number}: {STALLED}"]
+    assert [each["problem"] for each in problems_of(good)] == [f"faithful: could not improve M{number}: {STALLED}"]
 
 
 def test_what_somebody_said_in_short_is_never_replaced(good: OrchestratorContextManager) -> None:

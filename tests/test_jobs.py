@@ -292,7 +292,7 @@ def test_a_summary_that_was_given_up_is_told_until_it_is_bettered_or_gone(tmp_pa
     """Status names a summary that was given up until `redo` improves it or another summary covers it."""
 
     def named(memory: OrchestratorContextManager) -> str:
-        return " ".join(str(each) for each in memory.get_stats()["problems"] if "given up" in str(each))  # type: ignore[union-attr]
+        return " ".join(str(each) for each in memory.get_stats()["problems"] if "could not improve" in str(each))  # type: ignore[union-attr]
 
     with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("refused"))) as memory:
         record_and_refresh(memory, clock, 24)
@@ -449,7 +449,7 @@ def test_what_people_had_edited_before_is_left_to_extraction(tmp_path: Path, clo
         first = standing(memory)[0]
         assert first.edited
         assert [each.edited for each in standing(memory)[1:]] == [False] * (len(standing(memory)) - 1)
-        with pytest.raises(ModelError, match=f"^S{first.id} stays as it is: people had changed"):
+        with pytest.raises(ModelError, match=f"^S{first.id} cannot be improved: people have changed"):
             memory.compression.redo(first.id)
 
 

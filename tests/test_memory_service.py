@@ -88,7 +88,7 @@ def test_sessions_count_workers_and_carry_metadata_and_a_summary(service: Memory
             service.capture_observation(NewObservation(worker_id="ann", content="Late.", session_id=ended))
     with pytest.raises(NotFoundError, match="there is no session 'none'"):
         service.end_session("none")
-    with pytest.raises(InvalidOperationError, match="agent: ' ' is no name"):
+    with pytest.raises(InvalidOperationError, match="agent: ' ' is not a name"):
         service.capture_observation(NewObservation(worker_id=" ", content="x"))
     assert service.count_observations() == 3
 

@@ -349,7 +349,7 @@ def test_a_search_does_not_count_as_opening(make: Callable[..., Path], home: Pat
     before = _files(home)
     Projects().search("door")
     assert _files(home) == before
-    with pytest.raises(ValueError, match="limit is -1: so many hits there cannot be"):
+    with pytest.raises(ValueError, match="limit is -1: must be at least 0"):
         Projects().search("door", limit=-1)
     with pytest.raises(ValueError, match="since is 2025-01-15 00:00:00, which has no time zone"):
         Projects().search("door", where=SearchFilter(since=START.replace(hour=0, tzinfo=None)))

@@ -228,7 +228,7 @@ def test_a_large_section_has_a_short_form_in_contexts_and_all_of_its_words_in_th
         assert summary.put_back == ("Never restart the broker while orders are open.",)
         assert "table_2" in summary.dropped
         shown = memory.get_orchestrator_context("x").render()
-        told = f"Shortened from {summary.source_tokens:,} tokens, S{summary.id}; all of it stands in project_state.md"
+        told = f"Shortened from {summary.source_tokens:,} tokens, S{summary.id}; the full text is in project_state.md"
         assert f"*({told})*" in shown
         assert summary.put_back[0] in shown
         assert "tests/test_3_11.py" in shown
@@ -277,7 +277,9 @@ def test_an_edited_section_has_a_new_short_form_and_its_old_draft_is_nobodys(tmp
     with sectioned(tmp_path, clock, good()) as (memory, path):
         (first,) = whole(memory)
         path.write_text(path.read_text(encoding="utf-8").replace("Part 7 of", "Part seven of"), encoding="utf-8")
-        with pytest.raises(ModelError, match=rf"^S{first.id} stays as it is: project_state/{SECTION} has another text"):
+        with pytest.raises(
+            ModelError, match=rf"^S{first.id} cannot be improved: the text of project_state/{SECTION} has changed"
+        ):
             memory.compression.redo(first.id)
         memory.refresh()
         assert [each.document for each in whole(memory)] == [first.document] * 2

@@ -124,7 +124,7 @@ class CategorizationService(
             self._count("failed")
             if not self._settings.fallback_to_rules:
                 raise
-            logger.log(logging.WARNING if self._model else logging.DEBUG, "rules categorise: %s", error)
+            logger.log(logging.WARNING if self._model else logging.DEBUG, "categorised by rules: %s", error)
             self._count("fallbacks")
             learnt = by_rules(done)
         if self._observations is not None:
@@ -137,7 +137,7 @@ class CategorizationService(
 
     def _ask(self, done: Orchestration) -> Categorization:
         if self._model is None:
-            raise ModelError("no model is set: give llm.model_path or llm.base_url")
+            raise ModelError("no model is configured: set llm.model_path or llm.base_url")
         asked, schema = categorisation_prompt(done), categorisation_schema(done)
         with self._turn, self._foreground():
             deadline, tries = time.monotonic() + self._timeout_s, self._settings.retries + 1
@@ -164,7 +164,7 @@ class CategorizationService(
             ValueError: `concurrency` is less than 1.
         """
         if concurrency < 1:
-            raise ValueError(f"concurrency is {concurrency}: at least one at a time")
+            raise ValueError(f"concurrency is {concurrency}: must be at least 1")
         begun = time.monotonic()
         with ThreadPoolExecutor(concurrency, thread_name_prefix="orchestra-mem categorising") as pool:
             batch = CategorizedBatch(pool.map(self._categorized, orchestrations))

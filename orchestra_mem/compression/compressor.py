@@ -47,7 +47,7 @@ _SESSION_CHUNKS = 6
 _LOOK_BACK = 12
 _FEWEST = 6
 _TRIED_AGAIN = 8
-_MOSTLY_FAILED = "it has mostly failed with such content"
+_MOSTLY_FAILED = "the model has mostly failed with such content"
 _SESSION = "session"
 
 
@@ -223,7 +223,7 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
         def beside(lines: Sequence[Passage]) -> Draft | None:
             return improved(material, base, lines, target_tokens=target_tokens, counter=self._counter)
 
-        fault = "" if room >= _LEAST_ROOM else "the extract fills the size"
+        fault = "" if room >= _LEAST_ROOM else "the extract leaves no room for more lines"
         talk, verdict = self._tried(ask, content, subject, insist=insist, fault=fault)
         method = f"{EXTRACTIVE} + {self.model.name}" if self.model and better is not base else EXTRACTIVE
         return Compressed.of(material, better, method, verdict, talk)

@@ -140,7 +140,7 @@ class BackgroundWork:
                 return
             except Exception as error:  # such as a storage error: the next attempt may succeed
                 unforeseen = not isinstance(error, OrchestraMemError)
-                logger.warning("background work pauses: %s", error, exc_info=unforeseen)
+                logger.warning("background work failed and pauses: %s", error, exc_info=unforeseen)
                 pause_s = _FIRST_PAUSE_S
             if pause_s > _LOOK_EVERY_S:
                 self._closing.wait(pause_s)  # a new job must not end this pause: it would fail as well
@@ -193,7 +193,7 @@ class BackgroundWork:
             return 0.0
         except Exception as error:  # such as a storage error: a retry may succeed
             unforeseen = not isinstance(error, OrchestraMemError)
-            logger.warning("%s could not be bettered", job.subject, exc_info=unforeseen)
+            logger.warning("could not improve %s", job.subject, exc_info=unforeseen)
             return self._failed(job, str(error) or type(error).__name__)
         if done is None or done.verdict is not TrialVerdict.FAILED:
             self._queue.finish(job)
@@ -206,7 +206,7 @@ class BackgroundWork:
         # All jobs pause, as the cause of the model's failure most likely affects the other jobs as well.
         pause_s: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**job.attempts) * random.uniform(0.8, 1.2)
         self._queue.fail(job, fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
-        logger.warning("%s is tried again later: %s", job.subject, fault)
+        logger.warning("improving %s failed and is retried later: %s", job.subject, fault)
         return pause_s
 
     def _interrupted(self, job: Job) -> bool:

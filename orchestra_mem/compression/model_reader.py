@@ -86,7 +86,7 @@ class ModelReader:
         if len(halves) > 1:
             return halves
         talk.rejected += 1
-        talk.fault = f"the window of {self.model.name} is too small for a sentence"
+        talk.fault = f"the context window of {self.model.name} is too small for a single sentence"
         return ()
 
     def _taken(

@@ -133,11 +133,11 @@ class SummaryRefiner:
     def why_not(self, summary: Summary) -> str:
         """Return the reason why a summary cannot be improved, as a message; empty if it can."""
         if summary.parent:
-            return f"it has gone into S{summary.parent}"
+            return f"it was merged into S{summary.parent}"
         if summary.edited:
-            return "people had changed or taken out some of what it covers, and operations do not tell that"
+            return "people have changed or removed part of its content, and the recorded operations do not show that"
         if summary.document and self.section(summary) is None:
-            return f"{summary.document} has another text now"
+            return f"the text of {summary.document} has changed"
         return ""
 
     def improve(self, number: int, *, insist: bool = False, cancelled: Callable[[], bool] = never) -> Compressed | None:

@@ -94,7 +94,7 @@ class Compression:
         try:
             self._offer_standing()
         except StorageError as error:  # a full disk must not keep the memory from opening
-            logger.warning("extracts that wait for the model were not looked for: %s", error)
+            logger.warning("could not look for summaries to improve: %s", error)
         self._tools.jobs.start()
 
     def work(self) -> bool:
@@ -182,12 +182,12 @@ class Compression:
         """
         text = str(reference).strip().upper().removeprefix("S")
         if not text.isdecimal() or len(text) > _MOST_DIGITS:
-            raise NotFoundError(f"{str(reference)!r} names no summary: give S12 or 12")
+            raise NotFoundError(f"{str(reference)!r} is not a summary: use S12 or 12")
         summary = self.ledger.summary(int(text))
         if self.model is None:
-            raise ModelError("no model is set: give llm.model_path or llm.base_url")
+            raise ModelError("no model is configured: set llm.model_path or llm.base_url")
         if why := self._tools.improver.why_not(summary):
-            raise ModelError(f"S{summary.id} stays as it is: {why}")
+            raise ModelError(f"S{summary.id} cannot be improved: {why}")
         with self._tools.jobs.foreground():
             # Enqueued first, so that the job remains if the process is killed or the model fails.
             self._tools.jobs.offer(f"S{summary.id}", _ASKED_FOR)
@@ -226,8 +226,8 @@ class Compression:
             count = "last summary was" if len(bad) == 1 else f"last {len(bad):,} summaries were"
             told.append(
                 _problem(
-                    f"{model.name}: its {count} not used: {bad[0].verdict}, {bad[0].fault}; extracts stand in their "
-                    "place: `orchestra-mem summaries`",
+                    f"{model.name}: its {count} not used: {bad[0].verdict}, {bad[0].fault}; extracts are used instead: "
+                    "see `orchestra-mem summaries`",
                     bad[-1].time.isoformat(timespec="seconds"),
                 )
             )
@@ -237,7 +237,7 @@ class Compression:
             summary = next((each.subject for each in failed if each.subject[0] == "S"), "")
             redo = f"; `orchestra-mem summaries redo {summary}` tries again" if summary else ""
             more = ", …" if len(failed) > 5 else ""
-            words = f"{model.name}: given up bettering {names}{more}: {failed[-1].error}{redo}"
+            words = f"{model.name}: could not improve {names}{more}: {failed[-1].error}{redo}"
             told.append(_problem(words, None))
         return told
 

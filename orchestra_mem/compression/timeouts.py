@@ -86,7 +86,7 @@ class ModelWithTimeout:
         if cancelled():
             raise InterruptedGenerationError
         if self.lost:
-            raise ModelError(f"{self.model.name} has not come back from an earlier prompt")
+            raise ModelError(f"{self.model.name} is still busy with an earlier prompt")
         found: Future[Generation] = Future()
 
         def work() -> None:
@@ -107,7 +107,7 @@ class ModelWithTimeout:
         if cancelled():
             raise InterruptedGenerationError
         if found.result().finish is Finish.CANCELLED:
-            raise ModelError(f"{self.model.name} ended its answer without a reason")
+            raise ModelError(f"{self.model.name} cancelled its answer without being asked to")
         return found.result()
 
     def _wait(self, thread: threading.Thread, cancelled: Callable[[], bool]) -> None:
@@ -122,22 +122,22 @@ class ModelWithTimeout:
                 self._lost = thread
                 if stopping:
                     raise InterruptedGenerationError
-                raise ModelError(f"{self.model.name} was given up: no answer in {self._timeout_s:g} s")
+                raise ModelError(f"{self.model.name} did not answer within {self._timeout_s:g} s and was abandoned")
 
 
 def _sound(answer: object) -> Generation:
     """Return an answer after checking that its values can be stored, as the host's own model may return anything."""
     if not isinstance(answer, Generation):
-        raise TypeError(f"it answers with a {type(answer).__name__}, not with a Generation")
+        raise TypeError(f"the answer is a {type(answer).__name__}, not a Generation")
     tokens = (answer.prompt_tokens, answer.answer_tokens, answer.evaluated_tokens)
     if not all(0 <= count < _MOST_TOKENS for count in tokens):
-        raise ValueError(f"it counts {', '.join(map(str, tokens))} tokens")
+        raise ValueError(f"invalid token counts in the answer: {', '.join(map(str, tokens))}")
     if not (math.isfinite(answer.prompt_s) and math.isfinite(answer.answer_s)):
-        raise ValueError(f"it took {answer.prompt_s:g} and {answer.answer_s:g} s")
+        raise ValueError(f"invalid times in the answer: {answer.prompt_s:g} and {answer.answer_s:g} s")
     return answer
 
 
 def _as_model_error(error: BaseException, name: str) -> ModelError:
     """Convert an error to `ModelError`, with a message short and printable enough for a database and a terminal."""
-    words = str(error) if isinstance(error, ModelError) else f"{name} broke: {type(error).__name__}: {error}"
+    words = str(error) if isinstance(error, ModelError) else f"{name} failed: {type(error).__name__}: {error}"
     return ModelError(visible(words[:_MOST_WORDS]))

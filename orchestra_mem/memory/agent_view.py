@@ -88,7 +88,7 @@ class AgentCatalog:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return a method of `MemoryCatalog` with its `agent` argument filled in."""
         if name.startswith("_") or "agent" not in getattr(getattr(MemoryCatalog, name, None), "__annotations__", ()):
-            raise AttributeError(f"an agent's catalog has no {name!r}: that is for who owns the memory")
+            raise AttributeError(f"an agent's catalog has no {name!r}; the owner of the memory uses memory.catalog")
         method = getattr(self._catalog, name)
 
         def call(*given: Any, **named: Any) -> Any:
@@ -107,7 +107,7 @@ class AgentMemory:
     def __init__(self, memory: _Memory, agent: str) -> None:
         self.agent = agent.strip()
         if self.agent in (OWNER, GLOBAL, EVERYBODY):
-            raise ValueError(f"an agent needs a name of its own, not {agent!r}")
+            raise ValueError(f"{agent!r} does not name a single agent; use another name")
         self._memory = memory
         self._access: Access = memory._parts.agents.catalog.access
         self._audit: AuditTrail = memory._parts.agents.catalog.audit
@@ -152,7 +152,7 @@ class AgentMemory:
         done = self._memory.record_operation(operation_type, data, tokens_used, agent=self.agent, **more)
         with self._audit.checking(self.agent, "record_operation"):
             if not self._may_see(done):
-                raise AccessDeniedError(f"idempotency key {done.idempotency_key!r} is taken; give another")
+                raise AccessDeniedError(f"idempotency key {done.idempotency_key!r} is already in use; use another")
         return done
 
     def search(
@@ -240,7 +240,7 @@ class AgentMemory:
                     events=tuple(each for each in found.events if not each.operation or each.operation in seen),
                 )
         # The same error as for a missing target, so that it does not reveal whether a hidden target exists.
-        raise NotFoundError(f"{reference!r} names nothing that agent {self.agent!r} may see")
+        raise NotFoundError(f"there is nothing named {reference!r} that agent {self.agent!r} may see")
 
     def _within(self, call: str, where: SearchFilter = EVERYTHING) -> SearchFilter:
         with self._audit.checking(self.agent, call):

@@ -69,12 +69,14 @@ class AgentCalls:
         from orchestra_mem.memory.agent_view import InjectedMessage
 
         if not use_memory:
-            return InjectedMessage.of(message, Injection(agent=agent, problem="not asked for: use_memory is false"))
+            return InjectedMessage.of(
+                message, Injection(agent=agent, problem="nothing was injected: use_memory is false")
+            )
         try:
             injection = self.relevant(message, agent=agent, max_tokens=max_tokens, call="inject")
             self._parts.agents.learner.note_given(agent.strip(), [each.item.content for each in injection.items])
         except OrchestraMemError as error:
-            logger.warning("nothing of the catalog is given to %r: %s", agent, error)
+            logger.warning("no catalog items were injected for %r: %s", agent, error)
             injection = Injection(agent=agent, problem=str(error))
         return InjectedMessage.of(message, injection)
 
@@ -88,7 +90,7 @@ class AgentCalls:
             StorageError: The catalog cannot be read.
         """
         if not agent.strip():
-            raise ValueError("name the agent that is given something, as in agent='reviewer'")
+            raise ValueError("agent is blank: name the agent that gets the items, as in agent='reviewer'")
         self._parts.agents.settle()
         return self._parts.agents.catalog.get_relevant(agent.strip(), message, max_tokens, call=call)
 

@@ -64,7 +64,7 @@ def operation_item(entry: Entry, *, in_turn: bool = False, holds_facts: bool = F
         forms=tuple(map(shown_text, entry_as_read(entry.text))),
         priority=entry.operation.id + _FACTS_FIRST * holds_facts,
         pinned=in_turn,
-        pinned_for="of the last turns",
+        pinned_for="part of the last turns",
         source="working memory",
     )
 
@@ -89,7 +89,7 @@ def shared_items(told: Sequence[Told]) -> list[Item]:
         by = f" (from {shared.project})" if shared.project else ""
         line = f"- {shared.text}{by}"
         if own is not None:
-            line = f'- Not here: "{brief(shared.text)}"{by}; this project holds: "{brief(own.text)}" (K{own.id})'
+            line = f'- Not here: "{brief(shared.text)}"{by}; in this project: "{brief(own.text)}" (K{own.id})'
         number = float(shared.number[1:] or len(told) + position)
         items.append(
             Item(

@@ -183,7 +183,7 @@ class EpochKeeper:
         for (budget, *_), running in reversed(self._running.items()):
             if budget == budget_tokens:
                 last = running.told(for_operation)
-                return replace(last, notes=(f"this is the last context, nothing newer can be read: {away}",))
+                return replace(last, notes=(f"this is the last context, because newer data cannot be read: {away}",))
         raise away
 
     def _continue_or_begin(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
@@ -245,7 +245,7 @@ class EpochKeeper:
                 return None
             if changed:
                 told = "\n".join(f"> {line}" for line in changed)
-                note = shown_text(f"- Note: {name} was changed (- is no longer so, + is so now):\n{told}")
+                note = shown_text(f"- Note: {name} was changed (- no longer applies, + applies now):\n{told}")
                 notes.append(Item(key=f"note {running.notes + len(notes) + 1}", part=Part.OPERATIONS, forms=(note,)))
         running.states, running.texts = now.documents, texts
         return notes

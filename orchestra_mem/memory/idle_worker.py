@@ -88,7 +88,7 @@ class IdleWorker:
             except ClosedError:
                 return
             except Exception:  # the next refresh or search will fail, too, and report it
-                logger.debug("background work has failed", exc_info=True)
+                logger.debug("background work failed", exc_info=True)
 
     def _follow(self) -> None:
         self._changed_s = inf

@@ -151,7 +151,7 @@ class Lifecycle:
         self._retry_at = number + _RETRY_AFTER
         self._parts.reporter.failed(_SESSION_DOCUMENT, error)
         if not isinstance(error, StorageError):
-            logger.error("operation %s is recorded, but what follows failed", number, exc_info=error)
+            logger.error("operation %s is recorded, but processing it further failed", number, exc_info=error)
 
     def _follow(self, operation: Operation, draft: OperationDraft) -> None:
         """Add a recorded operation to working memory, after operations that other processes recorded before it."""

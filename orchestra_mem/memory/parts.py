@@ -68,7 +68,9 @@ class MemoryLock:
             ClosedError: The memory has been closed, or was opened before a fork.
         """
         if os.getpid() != self._process:
-            raise ClosedError("this memory was opened before a fork; a child process opens its own with open_memory()")
+            raise ClosedError(
+                "this memory was opened before a fork; a child process must open its own with open_memory()"
+            )
         if self.closed:
             raise ClosedError("this memory has been closed; open it again with open_memory()")
 
@@ -114,7 +116,7 @@ class CatalogParts:
         done = self.catalog.clean_up(agent=agent)
         gone, kept = self.open_archives().clean_up() if agent == OWNER else ((), ())
         if gone:
-            logger.info("archives of sessions removed: %s", ", ".join(gone))
+            logger.info("removed session archives: %s", ", ".join(gone))
         return replace(done, archives=tuple(gone), archives_kept=tuple(kept))
 
     def settle(self) -> None:

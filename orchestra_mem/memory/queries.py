@@ -154,7 +154,7 @@ class SearchCalls:
             hits = self.search(query, limit=max_results).hits
             parts.search.open().indexer.note_recalled([hit.chunk.text for hit in hits])
         except (StorageError, SearchError):
-            logger.warning("search cannot be used; looking through the live tiers", exc_info=True)
+            logger.warning("search cannot be used; looking for the words in the live tiers instead", exc_info=True)
             lines = [entry.short.strip() for entry in reversed(self._life.snapshot().entries)]
             lines += [*parts.session.search("", 100_000), *parts.episodic.search("", 100_000)]
             return _best_lines(query, lines)[:max_results]
@@ -240,7 +240,7 @@ class SearchCalls:
         except ImportError as error:
             from orchestra_mem.core.search.disclosure import Recalled
 
-            return Recalled(recollections=(), notes=(f"nothing is recalled, search cannot be loaded: {error}",))
+            return Recalled(recollections=(), notes=(f"nothing is recalled because search cannot be loaded: {error}",))
 
     def _search_stats(self) -> dict[str, Json]:
         """Return statistics of opened components; `problem` says what disables search by meaning, if anything."""

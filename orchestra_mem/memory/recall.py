@@ -114,8 +114,8 @@ class Recall:
         match = _ITEM.fullmatch(str(reference))
         if match is None:
             raise NotFoundError(
-                f"{reference!r} names nothing: give S12 for a summary, K7 for a fact, op104 for an operation, "
-                "decision_log.md:41 for a line, story 5 for a work item, M12 for an item of the catalog"
+                f"{reference!r} is not a reference: use S12 for a summary, K7 for a fact, op104 for an operation, "
+                "decision_log.md:41 for a line, story 5 for a work item, M12 for a catalog item"
             )
         item = self.parts.state.item(int(match["number"]))
         events = tuple(self.parts.state.events(item.id))
@@ -190,10 +190,12 @@ class Recall:
         path = self._path(match["name"])
         text = self.parts.store.read_shown(path) if path else None
         if path is None or text is None:
-            raise NotFoundError(f"there is no document {match['name']!r}; `orchestra-mem status` says where they lie")
+            raise NotFoundError(
+                f"there is no document {match['name']!r}; `orchestra-mem status` shows where the documents are"
+            )
         passages, line = [*passages_of(text)], int(match["line"] or 1)
         if not passages:
-            raise NotFoundError(f"{match['name']} says nothing yet")
+            raise NotFoundError(f"{match['name']} is empty")
         nearest = min(passages, key=lambda each: max(each.line - line, line - each.end + 1, 0))
         number, heading = passages.index(nearest), nearest.heading
         before = [each for each in passages[max(0, number - _PASSAGES_AROUND) : number] if each.heading == heading]

@@ -56,8 +56,8 @@ def make_draft(
     """
     if parts.database.in_transaction():
         raise StorageError(
-            "recording: this thread is making changes together, which may all be taken back, and the operation "
-            "with them; record it after they are made"
+            "recording: this thread is within a transaction (`state.together`), whose rollback would also remove the "
+            "operation; record it after the transaction"
         )
     name = _name("operation_type", kind)
     reported = _tokens(tokens)
@@ -65,7 +65,7 @@ def make_draft(
     checked = parts.redactor.value(checked_json(data))
     agent = None if agent is None else _name("agent", agent)
     if critical is not None and not isinstance(critical, bool):
-        problem = f"{critical!r} is no truth value; give True or False, or None to have it judged"
+        problem = f"{critical!r} is not a bool; use True or False, or None to decide it automatically"
         raise InvalidOperationError("critical", problem)
     key = None if idempotency_key is None else _name("idempotency_key", idempotency_key)
     day = session.started.date() if session else time.date()
@@ -88,24 +88,28 @@ def _tokens(value: object) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MAX_TOKENS:
-        raise InvalidOperationError("tokens_used", f"{value!r} is no number of tokens; give 0 or more")
+        raise InvalidOperationError(
+            "tokens_used", f"{value!r} is not a number of tokens: must be an integer from 0 to 2**31 - 1"
+        )
     return int(value)
 
 
 def _time(value: object) -> datetime:
     if not isinstance(value, datetime) or value.utcoffset() is None:
-        raise InvalidOperationError("timestamp", f"{value!r} is no time with a zone; give an aware datetime")
+        raise InvalidOperationError("timestamp", f"{value!r} is not a datetime with a time zone; use an aware datetime")
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise InvalidOperationError("timestamp", f"{value!r} lies outside of the calendar in UTC") from None
+        raise InvalidOperationError("timestamp", f"{value!r} is out of range when converted to UTC") from None
 
 
 def _name(field: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise InvalidOperationError(field, f"{value!r} is no name; give a text that is not empty")
+        raise InvalidOperationError(field, f"{value!r} is not a name: must be a string that is not blank")
     if len(value) > MAX_NAME_CHARS or not value.isprintable():
-        raise InvalidOperationError(field, f"a name has up to {MAX_NAME_CHARS} printable characters, in one line")
+        raise InvalidOperationError(
+            field, f"a name must have at most {MAX_NAME_CHARS} printable characters, on one line"
+        )
     return str.__str__(value)  # plain `str` even for a subclass, as the database returns it
 
 

@@ -55,7 +55,7 @@ class Reporter:
     def __post_init__(self) -> None:
         """Record the problem of a read-only memory."""
         if self.read_only:
-            problem = f"what is here can be read, and nothing can be recorded: {self.read_only}"
+            problem = f"the memory can be read, but nothing can be recorded: {self.read_only}"
             self._failed["read-only"] = (self._now(), problem)
             logger.warning("%s", problem)
 
@@ -69,9 +69,7 @@ class Reporter:
             StorageReadOnlyError: The memory, and so its documents, cannot be written.
         """
         if self.read_only:
-            raise StorageReadOnlyError(
-                f"bringing the documents up to date: this memory may be read and not be written: {self.read_only}"
-            )
+            raise StorageReadOnlyError(f"updating the documents: this memory is read-only: {self.read_only}")
         sizes = self.settings.documents
         counts = self.ledger.count_must_keeps()
         return ProjectView(
@@ -116,7 +114,7 @@ class Reporter:
         if any(str(error).startswith(path) for path, _ in self._faults):
             return  # already reported as a fault of that document
         if subject not in self._failed:
-            logger.error("%s: %s; recording goes on, this is tried again", subject, error)
+            logger.error("%s: %s; recording continues, and this is retried", subject, error)
         since, _ = self._failed.get(subject, (self._now(), ""))
         self._failed[subject] = (since, str(error))
 
@@ -181,7 +179,7 @@ class Reporter:
             since = known[key][0] if key in known else self._now()
             self._faults[key] = since, fault
         for path in {path for path, _ in known} - {fault.path for fault in faults}:
-            logger.info("%s: in order again", path)
+            logger.info("%s: all faults are resolved", path)
 
     @property
     def has_faults(self) -> bool:
@@ -198,10 +196,10 @@ class Reporter:
         if not (documents := older_documents()):
             return
         problem = (
-            f"the database is new, and documents are older than it: {', '.join(documents)}. They are served as they "
-            "are, and each text is kept as a version before it is changed; the history behind them is not here: no "
-            "operation, summary or fact from before, and numbers in them such as K7 or op104 lead nowhere or to newer "
-            "ones. If obra.db was lost, put a copy back before recording goes on"
+            f"the database is new, and documents are older than it: {', '.join(documents)}. They are still used, and "
+            "each text is kept as a version before it is changed, but the earlier operations, summaries and facts are "
+            "missing: numbers in the documents, such as K7 or op104, are unknown or mean newer ones. If obra.db was "
+            "lost, restore a copy before anything else is recorded"
         )
         if self.read_only:
             self._failed[HISTORY] = (self._now(), problem)

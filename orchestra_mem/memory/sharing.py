@@ -70,12 +70,12 @@ class SharingCalls:
         """Return the reason why a fact cannot be shared; "" if it can."""
         parts = self._parts
         if fact.kind not in SHAREABLE_KINDS or fact.status is not _STANDS:
-            return f"K{fact.id} ({fact.kind}, {fact.status}) cannot be shared; decisions and rules that hold can be"
+            return f"K{fact.id} ({fact.kind}, {fact.status}) cannot be shared; only current decisions and rules can"
         if parts.agents.catalog.access.strict and fact.author is not Author.PERSON:
             for said in parts.log.operations(OperationFilter(after=fact.operation - 1, through=fact.operation)):
                 if said.agent not in (None, OWNER, GLOBAL):
-                    whose = f"is of agent {said.agent!r}, and catalog.isolation is strict"
-                    return f"K{fact.id} {whose}: to share it, write it into the decision log in words of your own"
+                    whose = f"belongs to agent {said.agent!r}, and catalog.isolation is strict"
+                    return f"K{fact.id} {whose}: to share it, write it into the decision log yourself"
         return ""
 
     def share_decision(self, reference: str, *, tags: Sequence[str] = (), again: bool = False) -> SharedFact:
@@ -99,9 +99,9 @@ class SharingCalls:
         parts, tags = self._parts, [*dict.fromkeys(map(squeeze, tags))]
         self.shared_log.document()
         if not parts.settings.project.shared:
-            raise InvalidChangeError("this project shares nothing: its setting project.shared is false")
+            raise InvalidChangeError("this project does not share decisions: its setting project.shared is false")
         if wrong := [tag for tag in tags if not _TAG.fullmatch(tag)]:
-            raise InvalidChangeError(f"{wrong[0]!r} is no tag: give a word or several, without comma, semicolon or *")
+            raise InvalidChangeError(f"{wrong[0]!r} is not a tag: use one or more words without comma, semicolon or *")
         self.facts(limit=0)
         fact = parts.ledger.must_keep(_number(reference))
         if why := self._why_not(fact):
@@ -125,7 +125,7 @@ class SharingCalls:
             except StorageError as error:
                 problem = str(error)
             else:
-                problem = "; ".join(parts.shared.faults()) or "its document does not have it"
+                problem = "; ".join(parts.shared.faults()) or "it is not in the document of the shared log"
         entry = next((each for each in self.shared_decisions() if each.number == done.number), None)
         return replace(done, entry=entry, problem="" if entry else problem, superseded=tuple(old))
 
@@ -145,8 +145,8 @@ class SharingCalls:
         self.shared_log.document()
         found = next((each for each in self.shared_decisions() if each.number == wanted), None)
         if found is None:
-            why = self._parts.shared.problem or "`orchestra-mem decisions shared` lists what does"
-            raise NotFoundError(f"{wanted} does not stand in {SHARED_LOG}: {why}")
+            why = self._parts.shared.problem or "`orchestra-mem decisions shared` lists its decisions"
+            raise NotFoundError(f"{wanted} is not in {SHARED_LOG}: {why}")
         origin: dict[str, Json] = {"name": found.project, "fact": found.origin, "shared": wanted}
         return self._state(found.kind, found.text, {"from": origin}, "this project's documents", again=again)
 
@@ -165,7 +165,7 @@ class SharingCalls:
         if standing := [fact for fact in alike if fact.status is _STANDS]:
             return SharedFact(number=f"K{standing[-1].id}", text=standing[-1].text, is_new=False)
         if alike and alike[-1].status is _REMOVED and alike[-1].author is Author.PERSON and not again:
-            raise InvalidChangeError(f"a person has taken K{alike[-1].id} out of {where}: `--again` puts it back")
+            raise InvalidChangeError(f"a person has removed K{alike[-1].id} from {where}: `--again` restores it")
         key = "stated:" + hashlib.sha256(f"{len(alike)} {text.casefold()}".encode("utf-8", "surrogatepass")).hexdigest()
         known = self._parts.log.operations(OperationFilter(idempotency_key=key))
         operation = self.record_operation(
@@ -180,5 +180,5 @@ class SharingCalls:
 def _number(reference: str) -> int:
     found = _NUMBER.fullmatch(reference.strip())
     if found is None:
-        raise NotFoundError(f"{reference!r} is no number of a fact; give it as in K12")
+        raise NotFoundError(f"{reference!r} is not the number of a fact; write it as in K12")
     return int(found[1])

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 # Pauses after the first consecutive failures: the back-off schedule of the source design.
 _PAUSES_S = (5.0, 10.0, 20.0)
-_UNHEARD = "the server of embeddings has not answered yet"
+_UNHEARD = "the embedding server has not answered yet"
 
 
 class Guard:
@@ -166,7 +166,7 @@ class IndexWorker:
         except (ClosedError, EmbedderError) as error:
             logger.debug("%s", error)  # every search reports it in its notes, or raises it
         except StorageError as error:
-            logger.warning("the search index could not be brought up to the memory: %s", error)
+            logger.warning("the search index could not be updated: %s", error)
         except Exception:
             # The next search tries again and reports what is not indexed.
-            logger.exception("the search index could not be brought up to the memory")
+            logger.exception("the search index could not be updated")

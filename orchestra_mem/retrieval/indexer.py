@@ -110,7 +110,7 @@ class Indexer:
             if self._echoes.changed:
                 self.index.set_mark(_RECALLED, self._echoes.dump())
         except OrchestraMemError as error:
-            logger.debug("what was recalled could not be noted: %s", error)
+            logger.debug("the recalled passages could not be stored: %s", error)
 
     def catch_up(self, within_s: float | None = None, *, embeds: bool = True) -> Backlog:
         """Index everything new since the last call and return what remains.

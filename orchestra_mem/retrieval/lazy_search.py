@@ -50,7 +50,7 @@ class LazySearch:
                     if self.opened is None:
                         self.opened = self._make()
                 except ImportError as error:
-                    raise SearchError(f"search cannot be loaded, numpy and faiss-cpu belong to it: {error}") from error
+                    raise SearchError(f"search cannot be loaded; it needs numpy and faiss-cpu: {error}") from error
         return self.opened
 
     def turn_window(self, messages: Sequence[str]) -> TurnWindow:
@@ -59,13 +59,15 @@ class LazySearch:
         Messages are always compared by word vectors: building a context never waits for a model, a server or the index.
         """
         if len(messages) <= CENTROID_MESSAGES:  # too few to compare: the table need not be loaded
-            return TurnWindow(reason=f"{len(messages) - 1} earlier messages are fewer than {CENTROID_MESSAGES}")
+            return TurnWindow(
+                reason=f"{len(messages) - 1} earlier messages are too few: {CENTROID_MESSAGES} are needed"
+            )
         try:
             vectors = words.embed(messages) if (words := self._words()) else None
         except (EmbedderError, ImportError):
             vectors = None
         if vectors is None:
-            return TurnWindow(reason="there is no embedder to compare messages with")
+            return TurnWindow(reason="messages cannot be compared: no embedder is available")
         return turn_window(vectors[-1], [*vectors[:-1]])
 
     def follow(self) -> None:

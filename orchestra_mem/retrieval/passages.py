@@ -63,7 +63,7 @@ def recall(
         found = distinct([_recollection(hit, search) for hit in hits])
     except (SearchError, StorageError, EmbedderError) as error:
         logger.warning("nothing is recalled: %s", error)
-        return Recalled(recollections=(), notes=(f"nothing is recalled, search cannot be used: {error}",))
+        return Recalled(recollections=(), notes=(f"nothing is recalled because search cannot be used: {error}",))
     search.indexer.note_recalled([recollection.passage for recollection in found[:limit]])
     return Recalled(recollections=tuple(found[:limit]), notes=answer.notes)
 

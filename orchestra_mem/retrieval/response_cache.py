@@ -101,7 +101,7 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
         except ClosedError:
             raise
         except OrchestraMemError as error:
-            logger.warning("the response cache cannot be used, the model answers: %s", error)
+            logger.warning("the response cache cannot be used, so the model has to answer: %s", error)
             found = None
         with self._lock:
             self._hits += found is not None
@@ -150,7 +150,7 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
         except ClosedError:
             raise
         except OrchestraMemError as error:
-            logger.warning("an answer could not be kept: %s", error)
+            logger.warning("an answer could not be cached: %s", error)
             return False
         return True
 
@@ -193,7 +193,7 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
             if cosine > self._settings.similarity and not apart:
                 return each, cosine
             logger.debug(
-                "near miss of the response cache: cosine %.3f (from %.2f), they differ in %s: %r, %r",
+                "near miss of the response cache: cosine %.3f (threshold %.2f), the questions differ in %s: %r, %r",
                 cosine, self._settings.similarity, apart or "nothing else", question, each.question,
             )  # fmt: skip
         return None, 0.0
@@ -210,7 +210,7 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
         try:
             prompt = b"" if prompt_file is None else Path(prompt_file).read_bytes()
         except OSError as error:
-            raise StorageError(f"the prompt {prompt_file} cannot be read: {error.strerror or error}") from error
+            raise StorageError(f"the prompt file {prompt_file} cannot be read: {error.strerror or error}") from error
         return digest_of(model, hashlib.sha256(prompt).hexdigest())
 
     def clear(self) -> None:

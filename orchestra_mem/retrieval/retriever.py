@@ -180,7 +180,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         """
         where, moment = self._access.within(where, *agents), self._now()
         if limit < 0:
-            raise ValueError(f"limit is {limit}: so many there cannot be")
+            raise ValueError(f"limit is {limit}: must be at least 0")
         notes: dict[str, None] = {}
 
         def recalled(*tiers: Tier, kinds: tuple[str, ...] = ()) -> tuple[RetrievedPassage, ...]:

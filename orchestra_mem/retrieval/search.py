@@ -102,7 +102,7 @@ def check_request(where: SearchFilter, limit: int) -> None:
         ValueError: The limit is negative, or a time of the filter has no time zone.
     """
     if limit < 0:
-        raise ValueError(f"limit is {limit}: so many hits there cannot be")
+        raise ValueError(f"limit is {limit}: must be at least 0")
     for name, moment in (("since", where.since), ("until", where.until)):
         if moment is not None and moment.tzinfo is None:
             raise ValueError(f"{name} is {moment}, which has no time zone")
@@ -187,9 +187,9 @@ class MemorySearch:
         now = self.clock()
         backlog, has_vectors, notes = self._take_in()
         if backlog.operations:
-            notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being taken in")
+            notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being indexed")
         if backlog.vectors:
-            notes.append(f"{backlog.vectors:,} passages are found by their words alone until they are embedded")
+            notes.append(f"{backlog.vectors:,} passages are found only by keywords until they are embedded")
         best = self._best()
         if mode is SearchMode.DENSE and (best is None or (self._why_off and best[0] not in self.index.models())):
             raise EmbedderError(f"search by meaning is off: {self._why_off}" if self._why_off else _NO_EMBEDDER)
@@ -231,7 +231,7 @@ class MemorySearch:
         try:
             return self._embedder.model, self._embedder.embed_query(text)
         except EmbedderError as error:
-            logger.debug("no vector of a question: %s", error)
+            logger.debug("a question could not be embedded: %s", error)
             return None
 
     def section(self, hit: Hit) -> str:
@@ -279,8 +279,8 @@ class MemorySearch:
             backlog, has_vectors, why = nothing, False, _off(error)
         except StorageError as error:
             # The index may still be readable; if not, the search itself raises the error.
-            logger.warning("the search index could not be brought up to the memory: %s", error)
-            backlog, why = nothing, f"the newest may be missing, the index could not be brought up: {error}"
+            logger.warning("the search index could not be updated: %s", error)
+            backlog, why = nothing, f"the newest content may be missing because the index could not be updated: {error}"
         fault = _off(self.fault) if self.fault else ""
         return backlog, has_vectors, [*filter(None, (fault, *self.index.problems[told:], why))]
 
@@ -352,7 +352,7 @@ class MemorySearch:
 
 
 def _off(why: object) -> str:
-    return f"search by meaning is off, words alone answer: {why}"
+    return f"search by meaning is off, so only keywords are searched: {why}"
 
 
 def _facts_in(hit: Hit) -> list[int]:

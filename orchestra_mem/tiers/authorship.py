@@ -92,7 +92,7 @@ class Authorship:
     def _of_session(self) -> tuple[str, Blame]:
         session = self.session.session
         if session is None:
-            raise NotFoundError("no session is under way; its document is blamed while it is")
+            raise NotFoundError("no session is running; `session` is the document of the running session")
         own, text = self.session.machine_text(session), self.session.readable_text(session)
         blame = carry((), "", own, self._origin(own, Author.MACHINE))
         return text, carry(blame, own, text, self._origin(text, Author.PERSON))

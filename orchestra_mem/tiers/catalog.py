@@ -92,7 +92,7 @@ class MemoryCatalog(CatalogReader):
             ValueError: `agent` is blank but not `OWNER`.
         """
         if agent != OWNER and not agent.strip():
-            raise ValueError("an agent needs a name")
+            raise ValueError("agent is blank: give the agent's name")
         whose = draft.ci_source or agent.strip() or GLOBAL
         check_name(whose)
         self._check_write(agent, "store", whose)
@@ -170,7 +170,7 @@ class MemoryCatalog(CatalogReader):
             references=tuple(dict.fromkeys((*item.references, *again.references))),
         )
         said = self._replace(said)
-        self.audit.changed(agent, "store", (said.id,), f"said again, {said.said} times by now")
+        self.audit.changed(agent, "store", (said.id,), f"stored again, {said.said} times in total")
         return said
 
     def _displace(self, whose: str, agent: str) -> int:
@@ -291,7 +291,7 @@ class MemoryCatalog(CatalogReader):
         """
         with self.audit.checking(agent, "purge"):
             if agent != OWNER:
-                raise AccessDeniedError("only who owns the memory removes items for good")
+                raise AccessDeniedError("only the owner of the memory may purge items")
         hidden = [status for status in where.statuses if status not in (ItemStatus.LIVE, ItemStatus.PURGED)]
         with self._store.changing():
             items = self._store.items(replace(where, statuses=hidden)) if hidden else []
@@ -344,7 +344,7 @@ _KEPT = ("content", "summary", "type", "relevance_tags", "priority", "references
 def check_name(agent: str) -> None:
     """Raise `InvalidItemError` if an agent's name is too long or not printable; operations have the same limits."""
     if len(agent) > MAX_NAME_CHARS or not agent.isprintable():
-        raise InvalidItemError([f"agent: a name has up to {MAX_NAME_CHARS} printable characters, in one line"])
+        raise InvalidItemError([f"agent: a name must have at most {MAX_NAME_CHARS} printable characters, on one line"])
 
 
 def _keys(item: MemoryItem) -> list[str]:

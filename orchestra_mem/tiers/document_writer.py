@@ -267,7 +267,7 @@ class DocumentWriter:
             self._keep(name, plan.current, last, reason)
         elif last.left is not None:
             logger.warning(
-                "%s is gone: a new one is begun; its last text is version %d (`orchestra-mem history %s`)",
+                "%s is missing and is created again; its last text is kept as version %d (`orchestra-mem history %s`)",
                 self.path(name),
                 self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence,
                 name,
@@ -289,7 +289,7 @@ class DocumentWriter:
         if current is None:
             return _Plan(name=name, text=text, merged=text, current=None, last=last)
         if current.strip() and not self._is_read(name, current, last):
-            raise DocumentConflictError(f"{self.path(name)}: somebody has saved it since it was read")
+            raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
         _, said = self._edit_of(name, current, last)
         from orchestra_mem.core.documents.document_merge import merged
 
@@ -297,8 +297,8 @@ class DocumentWriter:
         marked = mark(found, current)
         if found.conflicts:
             logger.warning(
-                "%s: you and the machine have changed the same lines; yours stand, the machine's are shown below them: "
-                "`orchestra-mem conflicts`",
+                "%s: you and the machine have changed the same lines; yours are kept, and the machine's follow in a "
+                "marked block: see `orchestra-mem conflicts`",
                 self.path(name),
             )
         if timeless(marked) != timeless(current):

@@ -58,7 +58,7 @@ class DraftPlacer:
                         self.drafts.drop(draft.summary)
                 self.show(session)
             except (DocumentError, StorageReadOnlyError) as error:
-                logger.warning("better summaries wait: %s", error)
+                logger.warning("improved summaries cannot be inserted yet: %s", error)
 
     def _stands(self, draft: SummaryDraft, block: Block | None, text: str) -> bool:
         """Check whether the ledger and the document still have the text that the draft was made to replace."""
@@ -70,7 +70,10 @@ class DraftPlacer:
         else:
             shown = block is not None and not block.pinned and says(block, draft.base)
         if not shown:
-            logger.info("the better summary S%d is not put in: a person has changed what stands there", draft.summary)
+            logger.info(
+                "the improved summary S%d was discarded: a person has changed or pinned the text that it would replace",
+                draft.summary,
+            )
             return False
         return True
 
@@ -90,7 +93,7 @@ class DraftPlacer:
         self._rewrite(session, change)
         for summary in placed:
             self.drafts.drop(summary)
-        logger.info("%d better summaries put in", len(placed))
+        logger.info("%d improved summaries inserted", len(placed))
 
     def _rewrite(self, session: Session, change: Callable[[str], str]) -> None:
         if session.status is not SessionStatus.ARCHIVED:

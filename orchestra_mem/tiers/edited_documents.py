@@ -70,7 +70,7 @@ class EditedDocuments:
             if wanted in writer.names():
                 return writer, wanted
         known = ", ".join([*self.names(), *others])
-        raise NotFoundError(f"there is no document {document!r}; there are: {known}")
+        raise NotFoundError(f"there is no document {document!r}; use one of: {known}")
 
     def path(self, document: str) -> Path:
         """Return the path of a document. Raises like `find`."""
@@ -96,7 +96,7 @@ class EditedDocuments:
         if not found:
             kept = ", ".join(str(version.sequence) for version in versions) or "none"
             wanted = "any version" if sequence is None else f"version {sequence}"
-            raise NotFoundError(f"{document} does not have {wanted}; kept are: {kept}")
+            raise NotFoundError(f"{document} does not have {wanted}; kept versions: {kept}")
         return found[-1]
 
     def diff(self, document: str, sequence: int | None = None, until: int | None = None) -> str:
@@ -194,11 +194,11 @@ class EditedDocuments:
                     writer.put(name, done.text, expected=text, reason=VersionReason.EDIT, point="resolve")
                     return document, done
         there = ", ".join(block.id for _, block in waiting) or "none"
-        raise NotFoundError(f"there is no conflict {conflict!r}; open are: {there}")
+        raise NotFoundError(f"there is no conflict {conflict!r}; open conflicts: {there}")
 
     def problems(self) -> list[Json]:
         """Return the unresolved conflicts in the format that `status` shows."""
-        waits = "conflict {0.id} in line {0.line} waits for you: `orchestra-mem conflicts`"
+        waits = "conflict {0.id} in line {0.line} is unresolved: see `orchestra-mem conflicts`"
         with suppress(StorageError):  # `faults` reports it
             return [{"subject": name, "since": None, "problem": waits.format(each)} for name, each in self.conflicts()]
         return []
@@ -371,4 +371,4 @@ def _try(change: Callable[..., object], *values: object) -> None:
     except StorageError:
         raise
     except OrchestraMemError as error:
-        logger.warning("a line of a catalog document is left as it is: %s", error)
+        logger.warning("a line of a catalog document was not applied: %s", error)

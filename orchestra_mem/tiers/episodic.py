@@ -124,7 +124,9 @@ class ShortForms:
         target = int(material.source_tokens * self.share)
         draft = draft_of(material, target_tokens=target, counter=self.counter)
         if not draft.passed:
-            logger.warning("%s is shown as far as it fits: its short form is no shorter, or failed the check", key[0])
+            logger.warning(
+                "contexts show only as much of %s as fits: its short form was not shorter or failed the check", key[0]
+            )
             return None
         made = draft.summary(
             number=number, session=session, level=0, operations=(0, 0, 0), times=(now, now), created=now
@@ -142,7 +144,7 @@ def _text(block: Block) -> str:
 
 
 def _short(block: Block, name: DocumentName, summary: Summary) -> Block:
-    told = f"*(Shortened from {summary.source_tokens:,} tokens, S{summary.id}; all of it stands in {name.value}.md)*"
+    told = f"*(Shortened from {summary.source_tokens:,} tokens, S{summary.id}; the full text is in {name.value}.md)*"
     return replace(block, text=f"{block.heading.rstrip()}\n\n{told}\n\n{summary.text.rstrip()}\n\n")
 
 
@@ -203,7 +205,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             new, edited = fact_changes(texts, self.ledger, self.clock()) if texts else ([], [])
             if new or edited:
                 self.ledger.edit_must_keeps(new, edited)
-                logger.info("took in by hand: %d facts added, %d changed or removed", len(new), len(edited))
+                logger.info("applied edits of documents: %d facts added, %d changed or removed", len(new), len(edited))
             for name, text in texts.items():
                 text = replace(text, said=self._numbered(name, text.said))
                 if name == DocumentName.WORK_PLAN:

@@ -173,7 +173,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             self._foreign_writes += 1
         text = self.store.read_to_change(path)
         if text is None and session.spilled_through:
-            logger.warning("%s is gone: it is made again from what was recorded", path)
+            logger.warning("%s is missing: it is rebuilt from the database", path)
         waiting = self.log.operations(OperationFilter(session=session.id, after=session.spilled_through))
         unspilled = [self.entry(operation, session.started.date()) for operation in waiting if not operation.is_stored]
         known = self._with_unknown_marked(session, text) if after_kill and text is not None else text
@@ -190,9 +190,9 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         told = mark_unknown_blocks(text, self.log.last_operation(), self.ledger.next_summary_id() - 1)
         if told != text:
             problem = (
-                f"{self.place.document(session)} is newer than the database: what that does not know says so in its "
-                "heading, and stays there as text. If an older obra.db was put back, or the machine lost power, what "
-                "was recorded in between is in the documents alone"
+                f"{self.place.document(session)} is newer than the database: entries and summaries that the database "
+                "does not know are marked in their headings and kept as text. If an older obra.db was restored, or the "
+                "machine lost power, what was recorded in between is only in the documents"
             )
             if self.ledger.add_notice(HISTORY, problem, self.clock()):
                 logger.warning("%s", problem)
@@ -239,7 +239,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         starts = [start for mark in ("\n### [", "\n") if (start := text.rfind(mark) + 1) <= len(text) - least_chars]
         for entry, start in product(unspilled, starts):
             if text[start:] != entry.text and entry.text.startswith(text[start:]):
-                logger.info("removed a torn entry of operation %s from the session document", entry.operation.id)
+                logger.info("removed an incomplete entry of operation %s from the session document", entry.operation.id)
                 text = text[:start]
                 break
         blocks = SessionDocument.parse(text).parts

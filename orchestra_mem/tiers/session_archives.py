@@ -62,7 +62,7 @@ class SessionArchives:
             return False
         with self.changing():
             self.session.log.forget_archive(session.id)
-            detail = path.name if text is not None else f"{path.name}, which was gone already"
+            detail = path.name if text is not None else f"{path.name}, which was already missing"
             self.audit.changed(OWNER, "remove_archive", (session.id,), detail)
             if text is not None:
                 self.session.store.remove(path, expected=text, name="archive")

@@ -186,7 +186,7 @@ class SessionCompactor:
                 yield standing[-1], changed
             elif coming is None:
                 logger.warning(
-                    "operations %s to %s stay word for word: their summary was no shorter or failed the check",
+                    "operations %s to %s are kept verbatim: their summary was not shorter or failed the check",
                     segment[0].operation, segment[-1].operation,
                 )  # fmt: skip
         standing.sort(key=lambda summary: summary.first_operation)

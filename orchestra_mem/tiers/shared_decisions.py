@@ -27,7 +27,7 @@ from orchestra_mem.types import (
 )
 
 SHARED_LOG = "the shared decision log"
-NO_HOME = "there is no home: ORCHESTRA_MEM_HOME is off; unset it, or let it name a folder"
+NO_HOME = "there is no home folder: ORCHESTRA_MEM_HOME is off; unset it, or set it to a folder"
 SHAREABLE_KINDS = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
 """Kinds of facts that can be shared."""
 _STANDS = MustKeepStatus.STANDING
@@ -87,7 +87,7 @@ class SharedDecisions:
                 text = self.store.read_shown(self.path)
                 self._all = tuple(map(self._without_secrets, read_shared(text or "")))
                 if text is None and (self.path.parent / ".obra").is_dir():
-                    self.problem = f"{self.path} is gone; who next shares a decision writes it anew"
+                    self.problem = f"{self.path} is missing; it is created again when a decision is shared"
             except StorageError as error:
                 self.problem = str(error)
         return self._all
@@ -124,8 +124,8 @@ class SharedDecisions:
         faults = self.store.faults(self.path) if self.path and not self.problem else ()
         told = [f"{each}: {each.meanwhile}" for each in faults] or [self.problem] * bool(self.problem)
         return told + [
-            f"{self.path}:{each.line}: {each.unclear!r} does not say for whom it is, so it is for nobody; write "
-            f"{'below ' * each.unclear.startswith('#')}it as in *Shared by shop, K12; for payments, web.*"
+            f"{self.path}:{each.line}: {each.unclear!r} does not say for which projects it is, so it applies to none; "
+            f"write the line{' below it' * each.unclear.startswith('#')} like *Shared by shop, K12; for payments, web.*"
             for each in unclear
         ]
 
@@ -133,10 +133,12 @@ class SharedDecisions:
         """Describe decisions that this project shared and no longer holds, with advice on each."""
         told, shared = [], {each.text.casefold() for each in self.all()}
         for each, own in self.outdated():
-            advice = "delete it there if it shall hold for nobody"
+            advice = "delete it there if it should not apply to any project"
             if own.status is _STANDS and self._lifted(own.text).casefold() not in shared:
-                advice = f"`orchestra-mem decisions share K{own.id}` puts this in its place: {own.text}"
-            told.append(f"{self.path}:{each.line}: this project shared {each.number} and no longer holds it; {advice}")
+                advice = f"`orchestra-mem decisions share K{own.id}` replaces it with: {own.text}"
+            told.append(
+                f"{self.path}:{each.line}: this project shared {each.number}, which is no longer current here; {advice}"
+            )
         return told
 
     def outdated(self) -> list[tuple[SharedDecision, MustKeep]]:

@@ -35,7 +35,7 @@ from orchestra_mem.work_types import (
 )
 
 _NO_LOCK = nullcontext()
-_FREE = "what it waited for is closed"
+_FREE = "all its dependencies are closed"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -187,7 +187,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         """
         kept = kept_text(self.redacted(text) if author is Author.MACHINE else text)
         if not kept:
-            raise InvalidChangeError("the note says nothing; give it at least one visible character")
+            raise InvalidChangeError("the note is empty; give it at least one visible character")
         with self._changing(author, operation) as change:
             item = self.store.item(item_id)
             change.tell(item.id, NOTE, None, kept)
@@ -214,7 +214,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
                 if after != before:
                     done.append(change.replace(before, after))
             if not done:
-                raise NotFoundError(f"there is nothing of operation {operation} to undo")
+                raise NotFoundError(f"operation {operation} has no changes to undo")
             return done
 
     @contextmanager

@@ -81,8 +81,8 @@ class StateChange:
             return
         parent = self._store.item(after.parent)
         if parent.kind not in allowed:
-            may = f"it can stand under {either(a(kind) for kind in allowed)}" if allowed else "it stands alone"
-            raise InvalidChangeError(f"{_said(before, after)} cannot stand under {parent.name}; {may}")
+            may = f"its parent must be {either(a(kind) for kind in allowed)}" if allowed else "it cannot have a parent"
+            raise InvalidChangeError(f"{_said(before, after)} cannot be placed under {parent.name}; {may}")
 
     def check(self) -> None:
         """Check the rules between items: parents, closed items, cycles."""
@@ -112,10 +112,10 @@ class StateChange:
         cannot = f"{after.name} cannot be {'finished' if finished else 'cancelled'}"
         wanted = WorkFilter(parent=after.id, statuses=OPEN_STATUSES, limit=NAMED_AT_MOST + 1)
         if before.status.is_open and (below := self._store.items(wanted)):
-            raise InvalidChangeError(f"{cannot} before what is below it: {listed(below)}")
+            raise InvalidChangeError(f"{cannot} before the items below it: {listed(below)}")
         if finished and (blockers := self._store.blockers(after.id)):
             raise InvalidChangeError(
-                f"{cannot} {WAITS_FOR}: {listed(blockers)}; finish that first, or take the dependency away"
+                f"{cannot} {WAITS_FOR}: {listed(blockers)}; finish that first, or remove the dependency"
             )
 
     def _check_circles(self, before: WorkItem | None, after: WorkItem) -> None:
@@ -123,7 +123,7 @@ class StateChange:
         if new:
             self._check_circle(after.id, new, "wait for", before, after)
         if after.parent is not None and (before is None or before.parent != after.parent):
-            self._check_circle(after.parent, {after.id}, "stand under", before, after)
+            self._check_circle(after.parent, {after.id}, "be placed under", before, after)
 
     def _check_circle(self, waits: int, goals: set[int], doing: str, before: WorkItem | None, after: WorkItem) -> None:
         path = circle(waits, goals, self._store.waiting)
@@ -132,8 +132,8 @@ class StateChange:
         other = self._store.item(path[1] if waits == after.id else waits)
         target = "itself" if other.id == after.id else other.name
         raise CircularDependencyError(
-            f"{_said(before, after)} cannot {doing} {target}: each would wait for the next in "
-            f"{arrows(path, new=0 if before else after.id)} (a parent waits for what is below it)",
+            f"{_said(before, after)} cannot {doing} {target}: that would be a circular dependency, "
+            f"{arrows(path, new=0 if before else after.id)} (a parent waits for the items below it)",
             path=path,
         )
 

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 _PLAN_FILE = DocumentName.WORK_PLAN.value
 _SUBJECT = "work item #"
 _PLAN = "work plan"
-_FREE = "was ticked while it waited for others; these are closed now, so it can be ticked again"
+_FREE = "was ticked while its dependencies were open; they are closed now, so it can be ticked again"
 # How long a purely informative notice is shown.
 _TOLD_FOR = timedelta(days=1)
 _LOOKED_BACK = 200
@@ -203,7 +203,7 @@ class WorkPlan:
             said = with_item_numbers(text.said, lambda line: editor.created.get(-1 - line.place, 0))
             self.ledger.note_read(_PLAN_FILE, replace(text.as_read, text=said))
         if made:
-            logger.info("took in from the work plan: %d changes of work", len(made))
+            logger.info("applied edits of the work plan: %d changes of work items", len(made))
 
     def look(self, text: str) -> None:
         """Remember which items the plan shows, and resolve the plan's own notices once all lines have numbers."""

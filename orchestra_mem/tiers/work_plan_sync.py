@@ -194,13 +194,13 @@ def _named(items: Sequence[WorkItem]) -> str:
 
 TAKEN_OUT = "its line was taken out of work_plan.md"
 _NOT_READ = (
-    "what you made of its line could not be read, so nothing was done; below Prioritized Backlog write it as "
+    "its changed line could not be read, so nothing was changed; under Prioritized Backlog write it as "
     "`- [ ] #number title`, tick it as `[x]`, or strike it out as `~~#number title~~`"
 )
 _REASONS = {
     WorkStatus.DONE: "ticked in work_plan.md",
     WorkStatus.CANCELLED: "struck out in work_plan.md",
-    WorkStatus.DEFERRED: "put off in work_plan.md",
+    WorkStatus.DEFERRED: "deferred in work_plan.md",
 }
 _PERSON = Author.PERSON
 _NEW_BELOW = {
@@ -255,7 +255,10 @@ class WorkEditor:
             yield _Step(edit.number, partial(self._change, edit))
             yield _Step(edit.number, partial(self._wait, edit))
             if edit.kind:
-                reason = f"it stays {a(str(edit.was.kind))}; for {a(edit.kind)} write a new line"
+                reason = (
+                    f"it stays {a(str(edit.was.kind))}, as its kind cannot be changed; for {a(edit.kind)} write a new "
+                    "line"
+                )
                 yield _Step(edit.number, partial(_refuse, reason))
         yield from (step for step in statuses if step.number in opened)
         for line in edits.added:
@@ -290,7 +293,7 @@ class WorkEditor:
             self.tracker.change(item.id, **{name: value}, author=_PERSON)  # type: ignore[arg-type]
             if meanwhile != before:
                 said = f'"{meanwhile}"' if meanwhile else "none"
-                self.tell(item.id, f"{item.name}: its {name} had meanwhile become {said}; yours stands")
+                self.tell(item.id, f"{item.name}: its {name} had meanwhile become {said}; yours is kept")
 
     def _wait(self, edit: LineEdit) -> None:
         item = self.tracker.item(edit.number)
@@ -307,7 +310,7 @@ class WorkEditor:
     def _create(self, line: PlanLine) -> None:
         parent = line.parent or self.created.get(-1 - line.under) or None
         if parent is None and line.under >= 0:
-            raise InvalidChangeError("it stands under a line that is no work item")
+            raise InvalidChangeError("it is below a line that is not a work item")
         above = self.tracker.item(parent) if parent is not None else None
         if above is not None and line.kind is None and above.kind is WorkKind.SUBTASK:
             parent = above.parent
@@ -325,7 +328,7 @@ class WorkEditor:
         reason = _REASONS.get(status, "changed in work_plan.md")
         self.tracker.set_status(item.id, status, reason=reason, author=_PERSON)
         if not _expected(item.status, edit.was):
-            self.tell(item.id, f"{item.name}: it had meanwhile become {item.status}; your word stands: {status}")
+            self.tell(item.id, f"{item.name}: its status had meanwhile become {item.status}; yours is kept: {status}")
 
     def _set_new_status(self, line: PlanLine) -> None:
         number, status = self.created.get(key_of(line)), line.says

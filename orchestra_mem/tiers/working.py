@@ -54,8 +54,8 @@ class WorkingMemory(RejectsDesignArguments, use="open_memory(project, config=con
         """
         if not isinstance(operation, Operation):
             raise TypeError(
-                f"a {type(operation).__name__} is no recorded operation: use memory.record_operation(type, data, "
-                "tokens), which stores it and takes it in here"
+                f"a {type(operation).__name__} is not a recorded operation: use memory.record_operation(type, data, "
+                "tokens), which stores it and adds it here"
             )
         with self._lock:
             if operation.id > self._newest:

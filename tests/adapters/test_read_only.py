@@ -59,7 +59,7 @@ def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, ca
         assert isinstance(problem, dict)
         assert problem["subject"] == "read-only"
         assert problem["problem"] == (
-            f"what is here can be read, and nothing can be recorded: {closed / '.obra'} cannot be written to; give "
+            f"the memory can be read, but nothing can be recorded: {closed / '.obra'} cannot be written to; give "
             "this user the right to write there, then open the memory again"
         )
         assert caplog.messages == [problem["problem"]]

@@ -56,7 +56,7 @@ def test_conflicts_lists_both_sides_with_document_and_line(run: Any, conflict: s
     plan.write_text(plan.read_text().replace("rye", "oat"))
     (record,) = run.json("conflicts")
     assert (record["yours"], record["changed_meanwhile"]) == ("- buy [bold]oat[/bold] flour\n", True)
-    assert f"{conflict} in line {line} waits for you: `orchestra-mem conflicts`\n" in run("status")
+    assert f"{conflict} in line {line} is unresolved: see `orchestra-mem conflicts`\n" in run("status")
     assert "wheat" not in run("context")
 
 
@@ -77,7 +77,7 @@ def test_a_conflict_is_decided(run: Any, conflict: str, command: list[str], stan
     assert run("conflicts") == "no conflicts\n"
     assert run.json("conflicts") == []
     run(*command, conflict, exit_code=1)
-    assert run.errors == f"orchestra-mem: there is no conflict '{conflict}'; open are: none\n"
+    assert run.errors == f"orchestra-mem: there is no conflict '{conflict}'; open conflicts: none\n"
 
 
 # Editing
@@ -161,7 +161,7 @@ def test_edit_opens_the_running_sessions_document(run: Any, editor: Callable[[st
     run("edit", "session", exit_code=1)
     assert "there is no session" in run.errors
     run("edit", "diary", exit_code=1)
-    assert "there are: project_state, work_plan, decision_log, session" in run.errors
+    assert "use one of: project_state, work_plan, decision_log, session" in run.errors
     run("record", "note", '"x"')
     session = Path(run.json("status")["documents"]["session"])
     assert run.json("edit", "session")["path"] == str(session)
@@ -436,7 +436,7 @@ def test_a_catalog_document_has_history_differences_and_earlier_texts(run: Any, 
     assert run.json("history", "catalog/Bob & Co") == []
     for command in (("diff",), ("history",), ("restore", "1"), ("blame",), ("edit",)):
         run(command[0], "catalog/eve", *command[1:], exit_code=1)
-        assert "there is no document 'catalog/eve'; there are: project_state, " in run.errors
+        assert "there is no document 'catalog/eve'; use one of: project_state, " in run.errors
         assert "catalog/ada" in run.errors
 
 

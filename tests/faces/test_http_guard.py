@@ -199,7 +199,7 @@ def test_an_agent_acts_in_its_own_name(served: Served) -> None:
     served.send("POST", "operations", 201, json=operation | {"data": SECRET, "agent": "b"})
     taken = served.bare.post("/api/memory/operations", headers=headers, json=operation)
     assert (taken.status_code, taken.json()["detail"]) == (
-        403, "idempotency key 'k' is taken; give another",
+        403, "idempotency key 'k' is already in use; use another",
     )  # fmt: skip
     found = served.bare.get("/api/memory/search", headers=headers, params={"q": "tea"}).json()["hits"]
     assert {hit["agent"] for hit in found} == {"carl"}

@@ -145,7 +145,11 @@ def test_what_was_recorded_is_listed_and_expanded(served: Served) -> None:
     assert [fault.partition(":")[0] for fault in faults] == ["body.data", "body.tokens", "body.agent"]
     served.send("POST", "operations", 422, content=b'{"type": "x", "data": NaN}')
     blank = served.send("POST", "operations", 422, json={"type": " ", "data": 1})
-    assert blank["faults"] == [blank["detail"]] == ["operation_type: ' ' is no name; give a text that is not empty"]
+    assert (
+        blank["faults"]
+        == [blank["detail"]]
+        == ["operation_type: ' ' is not a name: must be a string that is not blank"]
+    )
 
 
 def test_the_audit_trail_tells_who_looked(served: Served) -> None:
@@ -198,7 +202,7 @@ def test_documents_are_listed_and_unknown_ones_told(served: Served) -> None:
     assert _document(served, "session").text.startswith("---")
     assert served.get("documents/session/blame")
     assert _save(served, "session", "x", "*").status_code == 404
-    assert served.get("documents/obra", 404)["detail"].startswith("there is no document 'obra'; there are")
+    assert served.get("documents/obra", 404)["detail"].startswith("there is no document 'obra'; use one of")
     assert served.get("documents/decision_log/history/7", 404)["detail"].startswith("decision_log does not have")
     for agent in ("blame", "history"):  # which are also path suffixes of routes
         served.send("POST", "catalog", 201, json={"content": "Tea is at four.", "ci_source": agent})
@@ -252,7 +256,7 @@ def test_work_is_made_listed_and_moved(served: Served) -> None:
     assert served.get("work", parent=0)["total"] == 1
     assert "Sign in" in _document(served, "work_plan").text
     refused = served.send("POST", "work", 409, json={"kind": "milestone", "title": "x", "parent": 2})
-    assert refused["detail"] == 'a milestone "x" cannot stand under Story #2 "By mail"; it stands alone'
+    assert refused["detail"] == 'a milestone "x" cannot be placed under Story #2 "By mail"; it cannot have a parent'
     assert served.get("work/99", 404)["detail"]
     assert len(served.send("POST", "work", 422, json={"kind": "x", "title": "", "priority": 9})["faults"]) == 3
 

@@ -227,7 +227,7 @@ def test_documents_are_resources_and_a_prompt_goes_on(server: Connection) -> Non
     (plan,) = server.ask(server.client.read_resource, "memory://work_plan").contents
     assert plan.mime_type == "text/markdown"
     assert "Sign in" in plan.text
-    with pytest.raises(MCPError, match="there is no document 'none'; there are: project_state, "):
+    with pytest.raises(MCPError, match="there is no document 'none'; use one of: project_state, "):
         server.ask(server.client.read_resource, "memory://none")
     (message,) = server.ask(server.client.get_prompt, "continue_where_we_stopped").messages
     assert message.content.text.startswith("Continue where we stopped. ")
@@ -330,7 +330,7 @@ def test_stdout_has_the_protocol_alone(run: Program) -> None:
 def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing extra, or an agent with the name of all, stops `mcp` with a message."""
     run("mcp", "--agent", "global", exit_code=2)
-    assert "an agent needs a name of its own, not 'global'" in " ".join(run.errors.replace("│", "").split())
+    assert "'global' does not name a single agent; use another name" in " ".join(run.errors.replace("│", "").split())
     monkeypatch.delitem(sys.modules, "orchestra_mem.faces.mcp_server")
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     run("mcp", exit_code=1)

@@ -248,7 +248,7 @@ def test_without_search_a_note_goes_to_stderr(filled: Program) -> None:
     shutil.rmtree(index, ignore_errors=True)
     index.write_text("no folder")
     assert filled("context", "--query", QUESTION) == plain
-    assert "orchestra-mem: nothing is recalled, search cannot be used: " in filled.errors
+    assert "orchestra-mem: nothing is recalled because search cannot be used: " in filled.errors
 
 
 @pytest.mark.parametrize("command", ["retrieve", "recommend"])

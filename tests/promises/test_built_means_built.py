@@ -23,7 +23,7 @@ from tests.adapters.test_http_embedder import Server, serving
 from tests.conftest import record
 from tests.timing import until
 
-OFF = "search by meaning is off, words alone answer: "
+OFF = "search by meaning is off, so only keywords are searched: "
 BREAD = (
     "How do we bake bread?", "Which flour for the bread?", "How long does the bread rise?", "Is rye bread good?",
     "How do we bake rye bread?",

@@ -210,7 +210,9 @@ def test_what_a_project_has_superseded_is_told_and_its_successor_takes_the_place
     shop.share_decision("K1", tags=["web"])
     shop.record_operation("message", {"role": "user", "text": second})
     assert [fact.text for fact in shop.facts()] == [second]
-    told = "this project shared K1 and no longer holds it; `orchestra-mem decisions share K2` puts this in its place"
+    told = (
+        "this project shared K1, which is no longer current here; `orchestra-mem decisions share K2` replaces it with"
+    )
     place = f"{log_of(home)}:{shop.shared_decisions()[0].line}"
     assert [each["problem"] for each in problems_of(shop)] == [f"{place}: {told}: {second}"]
     assert part_of(web) == [f"- {first} (from shop)"]
@@ -234,8 +236,10 @@ def test_what_a_person_took_out_of_the_project_is_told(home: Path, opened: Open,
     own.write_text(own.read_text("utf-8").partition("### [")[0], encoding="utf-8")
     assert shop.facts() == []
     [problem] = problems_of(shop)
-    assert problem["problem"].endswith("no longer holds it; delete it there if it shall hold for nobody")
-    with pytest.raises(InvalidChangeError, match="a person has taken K1 out of this project's documents: `--again`"):
+    assert problem["problem"].endswith(
+        "is no longer current here; delete it there if it should not apply to any project"
+    )
+    with pytest.raises(InvalidChangeError, match="a person has removed K1 from this project's documents: `--again`"):
         shop.adopt_decision("K1")
     assert shop.adopt_decision("K1", again=True).is_new
     log_of(home).write_text(log_of(home).read_text("utf-8").partition("### [")[0], encoding="utf-8")
@@ -264,7 +268,7 @@ def test_what_is_adopted_is_the_projects_own(home: Path, opened: Open) -> None:
     assert (first.number, first.is_new, again.is_new) == ("K1", True, False)
     _take_out(home)
     assert [fact.text for fact in web.facts()] == [EVERYBODYS]
-    with pytest.raises(NotFoundError, match="K1 does not stand in the shared decision log"):
+    with pytest.raises(NotFoundError, match="K1 is not in the shared decision log"):
         web.adopt_decision("K1")
     web.refresh()
     assert web.get_orchestrator_context("next prompt").render().count(EVERYBODYS) >= 1
@@ -283,7 +287,7 @@ def test_what_a_person_took_out_is_not_shared_again(home: Path, opened: Open) ->
     shop.share_decision("K1")
     _take_out(home)
     for memory in (shop, web):
-        with pytest.raises(InvalidChangeError, match="a person has taken K1 out of the shared decision log: `--again`"):
+        with pytest.raises(InvalidChangeError, match="a person has removed K1 from the shared decision log: `--again`"):
             memory.share_decision("K1")
     assert shop.shared_decisions() == []
     assert EVERYBODYS not in log_of(home).read_text(encoding="utf-8")
@@ -346,7 +350,7 @@ def test_a_line_of_tags_that_cannot_be_read_lets_nobody_have_it(home: Path, open
     for _ in range(2):
         assert part_of(web) == []
         [problem] = problems_of(web)
-        assert f"{line!r} does not say for whom it is" in problem["problem"]
+        assert f"{line!r} does not say for which projects it is" in problem["problem"]
         web.share_decision("K1")  # rewrites the document
 
 
@@ -360,7 +364,10 @@ def test_an_entry_that_has_lost_its_line_is_for_nobody(home: Path, opened: Open)
     for _ in range(2):
         assert part_of(web) == ["- Number versions by date"]
         [problem] = problems_of(web)
-        assert f"{entry!r} does not say for whom it is, so it is for nobody; write below it as in" in problem["problem"]
+        assert (
+            f"{entry!r} does not say for which projects it is, so it applies to none; write the line below it like"
+            in problem["problem"]
+        )
         with open_memory(home / "shared") as log:
             log.refresh()  # rewrites the document
     edit(log_of(home), (f"{entry}\n", f"{entry}\n\n*Shared by shop, K1; for pay.*\n"))
@@ -388,7 +395,7 @@ def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: 
     shop = opened("shop", "We decided to use PostgreSQL for storage.", "API timeouts are 30 seconds, we decided.")
     shop.share_decision("K1")
     web = opened("web", "We decided to use MySQL for storage.")
-    own = 'this project holds: "We decided to use MySQL for storage." (K1)'
+    own = 'in this project: "We decided to use MySQL for storage." (K1)'
     assert part_of(web) == [f'- Not here: "We decided to use PostgreSQL for storage." (from shop); {own}']
     other = opened("other", "We decided to use Redis for the cache.")
     assert part_of(other) == ["- We decided to use PostgreSQL for storage. (from shop)"]
@@ -438,7 +445,7 @@ def test_a_project_without_a_home_or_with_nothing_shared_is_as_ever(
     monkeypatch.setenv("ORCHESTRA_MEM_HOME", "off")
     off = opened("app", EVERYBODYS)
     for call in (off.share_decision, off.adopt_decision):
-        with pytest.raises(StorageError, match="there is no home: ORCHESTRA_MEM_HOME is off"):
+        with pytest.raises(StorageError, match="there is no home folder: ORCHESTRA_MEM_HOME is off"):
             call("K1")
     assert (off.shared_decisions(), problems_of(off)) == ([], [])
 
@@ -453,7 +460,7 @@ def test_a_shared_log_that_is_gone_or_none_stops_no_project(home: Path, opened: 
     web.refresh()
     assert part_of(web) == []
     [problem] = problems_of(web)
-    assert problem["problem"] == f"{log_of(home)} is gone; who next shares a decision writes it anew"
+    assert problem["problem"] == f"{log_of(home)} is missing; it is created again when a decision is shared"
     log_of(home).mkdir()
     assert "is a folder" in problems_of(web)[0]["problem"]
     assert web.get_orchestrator_context("next prompt").tokens > 0
@@ -516,9 +523,9 @@ def test_what_is_no_decision_or_rule_is_refused(home: Path, opened: Open) -> Non
     [task] = [fact for fact in shop.facts() if fact.text.startswith("TODO") or "migration" in fact.text]
     with pytest.raises(InvalidChangeError) as refused:
         shop.share_decision(f"K{task.id}")
-    told = f"K{task.id} (open item, standing) cannot be shared; decisions and rules that hold can be"
+    told = f"K{task.id} (open item, standing) cannot be shared; only current decisions and rules can"
     assert str(refused.value) == told
-    with pytest.raises(InvalidChangeError, match="is no tag"):
+    with pytest.raises(InvalidChangeError, match="is not a tag"):
         shop.share_decision("K1", tags=["a, b"])
     with pytest.raises(NotFoundError, match="K99"):
         shop.share_decision("K99")
@@ -532,7 +539,7 @@ def test_with_strict_isolation_what_an_agent_said_is_not_shared(home: Path, open
     bob.record_operation("message", {"role": "user", "text": "We decided to use PostgreSQL for storage."})
     assert not hasattr(bob, "share_decision")
     assert [fact.id for fact in shop.shareable()] == [1]
-    with pytest.raises(InvalidChangeError, match="K2 is of agent 'bob', and catalog"):
+    with pytest.raises(InvalidChangeError, match="K2 belongs to agent 'bob', and catalog"):
         shop.share_decision("K2")
     shop.refresh()
     own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"

@@ -157,7 +157,9 @@ def test_while_the_server_is_away_documents_and_the_last_context_are_there(
             context = memory.get_orchestrator_context("y", query="where do we keep batch 14?")
             assert (context.render(), context.for_operation) == (last.render(), "y")
             (note,) = context.notes
-            assert note.startswith("this is the last context, nothing newer can be read: reading: postgresql://")
+            assert note.startswith(
+                "this is the last context, because newer data cannot be read: reading: postgresql://"
+            )
         assert time.monotonic() - begun < 2  # only the first call waits for the server
         for budget, where in ((1_000, EVERYTHING), (None, SearchFilter(readable=frozenset({"coder"}), strict=True))):
             with pytest.raises(ServerAwayError):  # no earlier context with this budget or filter

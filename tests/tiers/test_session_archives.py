@@ -140,7 +140,7 @@ def test_a_folder_in_an_archives_place_is_left(tmp_path: Path, clock: Clock) -> 
         done = memory.clean_up()
         assert (done.archives, done.archives_kept) == ((archives[1].name,), (archives[0].name,))
         (entry,) = memory.audit(AuditFilter(call="remove_archive"))
-        assert entry.detail == f"{archives[1].name}, which was gone already"
+        assert entry.detail == f"{archives[1].name}, which was already missing"
     assert archives[0].is_dir()
 
 

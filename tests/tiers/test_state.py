@@ -246,7 +246,9 @@ def test_a_circle_is_told_with_its_path(state: StateManager, epic: WorkItem) -> 
     assert caught.value.path == (2, 4, 2)
     state.change(2, depends_on=[])
     state.change(3, depends_on=[other.id], parent=0)
-    with pytest.raises(CircularDependencyError, match=r'^Story #3 .* cannot stand under Epic #4 "Payment"') as caught:
+    with pytest.raises(
+        CircularDependencyError, match=r'^Story #3 .* cannot be placed under Epic #4 "Payment"'
+    ) as caught:
         state.change(3, parent=other.id)
     assert caught.value.path == (4, 3, 4)
 
@@ -308,7 +310,7 @@ def test_undo_is_told_as_events_and_done_once(state: StateManager) -> None:
         ("status", "cancelled", "undo of operation 5"),
         ("finished", NOON.isoformat(), "undo of operation 5"),
     ]
-    with pytest.raises(NotFoundError, match=r"^there is nothing of operation 5 to undo$"):
+    with pytest.raises(NotFoundError, match=r"^operation 5 has no changes to undo$"):
         state.undo(5)
 
 

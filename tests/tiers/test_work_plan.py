@@ -233,7 +233,7 @@ def test_a_remark_follows_what_it_tells_of(desk: Desk) -> None:
     desk.change(("- [ ] #3 Signup", "- [x] #3 Signup"))
     desk.work.set_status(2, DONE)
     desk.go_on()
-    assert "these are closed now, so it can be ticked again -->\n" in desk.plan.text
+    assert "they are closed now, so it can be ticked again -->\n" in desk.plan.text
     desk.change(("- [ ] #3 Signup", "- [x] #3 Signup"))
     assert desk.work.item(3).status is DONE
     assert "<!--" not in desk.plan.text
@@ -424,10 +424,10 @@ def test_machine_and_person_change_one_item(desk: Desk) -> None:
     item = desk.work.item(5)
     assert (item.title, item.priority) == ("Clean up", 2)
     assert "- [ ] #5 Clean up (task, high)\n" in desk.plan.text
-    assert 'its title had meanwhile become "Sweep the yard"; yours stands -->\n' in desk.plan.text
+    assert 'its title had meanwhile become "Sweep the yard"; yours is kept -->\n' in desk.plan.text
     desk.clock.now += timedelta(days=2)
     desk.go_on()
-    assert "yours stands" not in desk.plan.text
+    assert "yours is kept" not in desk.plan.text
 
 
 def test_notes_between_the_lines_stay_where_they_are(desk: Desk) -> None:
@@ -474,8 +474,9 @@ def test_what_cannot_be_done_to_a_line_is_told(desk: Desk) -> None:
     unread = ("- [ ] #5 Tidy up", "- [-] #5 Tidy up"), ("- [ ] #6", "- [x] #99 From elsewhere\n- [ ] #6")
     desk.change(("#3 Signup (story", "#3 Sign up (task"), *unread, times=2)
     desk.plan.has_once(
-        '<!-- Story #3 "Sign up": it stays a story; for a task write a new line -->', "- [ ] #5 Tidy up (task)\n",
-        '<!-- Task #5 "Tidy up": what you made of its line could not be read', "- [-] #5 Tidy up (task)",
+        '<!-- Story #3 "Sign up": it stays a story, as its kind cannot be changed; for a task write a new line -->',
+        "- [ ] #5 Tidy up (task)\n",
+        '<!-- Task #5 "Tidy up": its changed line could not be read', "- [-] #5 Tidy up (task)",
     )  # fmt: skip
     assert "there is no work item #99" in desk.problems()
     assert desk.work.item(5).status is PENDING

@@ -35,7 +35,7 @@ def test_home_tells_first_what_needs_a_person(served: Served) -> None:
     log.write_bytes(log.read_bytes() + b"\n- caf\xe9\n")
     page = served.client.get("/").text
     assert page.count("onflict in work_plan, line") == 1
-    assert "waits for you" not in page
+    assert "is unresolved" not in page
     conflict = memory.conflicts()[0][1].id
     assert f'<a href="/documents/work_plan#conflict-{conflict}">Resolve it</a>' in page
     assert f'id="conflict-{conflict}"' in served.client.get("/documents/work_plan").text
