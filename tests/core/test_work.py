@@ -172,7 +172,7 @@ def test_a_title_says_something(title: str) -> None:
     """A title without a visible character is refused with a message that shows it."""
     with pytest.raises(InvalidChangeError) as caught:
         kept_title(title)
-    assert str(caught.value) == f"{title!r} is no title; give it at least one visible character"
+    assert str(caught.value) == f"{title!r} is not a title: it needs at least one visible character"
 
 
 def test_a_title_fits_in_a_line() -> None:
@@ -181,7 +181,7 @@ def test_a_title_fits_in_a_line() -> None:
     with pytest.raises(InvalidChangeError) as caught:
         kept_title("x" * 102_400)
     assert str(caught.value) == (
-        "a title of 102,400 characters is too long, 500 are allowed; put the rest into the description"
+        "the title has 102,400 characters, at most 500 are allowed; put the rest into the description"
     )
 
 
@@ -189,9 +189,9 @@ def test_priorities_and_ranks_are_checked() -> None:
     """A priority outside 1 to 5 or a rank that is not finite is refused with a message."""
     assert [checked_priority(number) for number in (1, 5)] == [1, 5]
     for number in (0, 6, -1):
-        with pytest.raises(InvalidChangeError, match=rf"^{number} is no priority; it goes from 1 \(first\) to 5"):
+        with pytest.raises(InvalidChangeError, match=rf"^priority is {number}: must be 1 \(first\) to 5"):
             checked_priority(number)
     assert checked_rank(-0.5) == -0.5
     for rank in (float("nan"), float("inf")):
-        with pytest.raises(InvalidChangeError, match=rf"^{rank} is no rank"):
+        with pytest.raises(InvalidChangeError, match=rf"^rank is {rank}: must be"):
             checked_rank(rank)
