@@ -172,7 +172,7 @@ def test_a_title_says_something(title: str) -> None:
     """A title without a visible character is refused with a message that shows it."""
     with pytest.raises(InvalidChangeError) as caught:
         kept_title(title)
-    assert str(caught.value) == f"{title!r} is not a title: it needs at least one visible character"
+    assert str(caught.value) == f"{title!r} is not a title; give it at least one visible character"
 
 
 def test_a_title_fits_in_a_line() -> None:

@@ -174,7 +174,7 @@ def disclose(recollections: Sequence[RetrievedPassage], *, budget_tokens: int, c
         ValueError: The budget is negative.
     """
     if budget_tokens < 0:
-        raise ValueError(f"max_tokens is {budget_tokens}: must be at least 0")
+        raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
     # Passages of one document have the same source, but keys must be unique.
     items = [replace(recalled_item(each), key=f"{at}") for at, each in enumerate(recollections)]
     return largest_fit(_Layout(items, recollections, counter).filled, lambda each: each.tokens, budget_tokens)

@@ -32,7 +32,7 @@ def kept_title(title: str) -> str:
     """
     kept = " ".join(kept_text(title).split())
     if all(unicodedata.category(each) in _UNSEEN for each in kept):
-        raise InvalidChangeError(f"{title[:40]!r} is not a title: it needs at least one visible character")
+        raise InvalidChangeError(f"{title[:40]!r} is not a title; give it at least one visible character")
     if len(kept) > MAX_TITLE_CHARS:
         raise InvalidChangeError(
             f"the title has {len(kept):,} characters, at most {MAX_TITLE_CHARS} are allowed; "
