@@ -113,7 +113,7 @@ MARKER = "<!-- conflict 3f9a1c: the line above is yours and stands. Delete this 
 DAMAGES = {
     "broken YAML": Damage(
         do=_text(lambda text: text.replace("format: 1", "format: [1", 1)),
-        problem=":3: is no YAML", left=False, mend=_with_head,
+        problem=":3: is not valid YAML", left=False, mend=_with_head,
     ),
     "no front matter": Damage(
         do=_text(lambda text: text[_front_end(text) :]),
@@ -136,7 +136,7 @@ DAMAGES = {
     ),
     "half a marker": Damage(
         do=_text(lambda text: text.replace(f"{MINE}\n", f"{MINE}\n{MARKER}\n")),
-        problem=":{line}: this marker is of no whole conflict",
+        problem=":{line}: this conflict marker does not belong to an intact block",
         left=False, mend=lambda damaged, good: damaged.replace(f"{MARKER}\n", ""),
     ),
     "Latin-1": Damage(

@@ -141,7 +141,7 @@ def test_an_answer_that_can_be_mended_is_mended(caplog: pytest.LogCaptureFixture
     learnt = _service(answer).categorize_orchestration(FIX)
     assert (learnt.type, learnt.importance) == (Category.PATTERN_USAGE, 10)
     assert (learnt.concepts, learnt.agent_insights) == (("a", "b", "c", "d", "e"), {})
-    assert "'magic', which is none" in caplog.text
+    assert "unknown type 'magic'" in caplog.text
     assert _service(_says(concepts="all", importance=-3)).categorize_orchestration(FIX).concepts == ()
 
 

@@ -47,7 +47,7 @@ def test_a_result_is_recorded_in_words(orchestrator: Orchestrator, given: Any, t
 def test_a_quality_that_is_none_fails_the_try(orchestrator: Orchestrator, quality: Any) -> None:
     """A quality that is not a number from 0 to 1 fails the task with an error that names it."""
     result = orchestrator.execute_task(1, lambda attempt: TaskResult(result="made", quality=quality))
-    assert result.error == f"{quality!r} is no quality; it goes from 0 to 1"
+    assert result.error == f"quality is {quality!r}: must be 0 to 1"
     assert orchestrator.tracker.item(1).status is WorkStatus.FAILED
 
 
@@ -72,7 +72,7 @@ def test_a_command_that_is_late_leaves_nothing_running(orchestrator: Orchestrato
     """A command that times out is killed with its children, even if they ignore SIGTERM; its output is the result."""
     command = "(trap '' TERM; echo $BASHPID $(sh -c 'echo $PPID') > child; exec sleep 60) & echo half; sleep 60"
     result = orchestrator.execute_task(1, command, timeout_s=1, folder=tmp_path)
-    assert (result.result, result.error) == ("half", "no end after 1 s")
+    assert (result.result, result.error) == ("half", "timed out after 1 s")
     assert result.duration_s < 20  # less than the child's 60 s
     child = int((tmp_path / "child").read_text().split()[-1])
     until(lambda: not runs(child), 5)

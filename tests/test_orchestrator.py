@@ -351,7 +351,7 @@ def test_a_command_is_no_answer(orchestrator: Orchestrator) -> None:
     assert orchestrator.execute("rename it to Payment").outcome is Outcome.ASKED
     reply = orchestrator.execute("cancel epic 1")
     assert (reply.outcome, reply.text) == (Outcome.ASKED, 'Really cancel Epic #1 "Login"? (yes or no)')
-    assert orchestrator.execute("no").text == "Left as it is."
+    assert orchestrator.execute("no").text == "Nothing was changed."
     assert orchestrator.execute("start it").outcome is Outcome.ASKED
     assert _done(orchestrator, "finish line").startswith("Started")
 
@@ -361,7 +361,7 @@ def test_what_waited_goes_on_when_its_blocker_is_closed(orchestrator: Orchestrat
     _done(orchestrator, "create a task: buy flour", "create a task: bake bread", "create a task: sell bread")
     _done(orchestrator, "#2 is blocked by #1", "#3 is blocked by #1", "#3 is blocked because the shop is closed")
     text = _done(orchestrator, "finish #1")
-    assert text == 'Finished Task #1 "Buy flour"; Task #2 "Bake bread" waits for nothing now'
+    assert text == 'Finished Task #1 "Buy flour"; Task #2 "Bake bread" no longer waits for anything'
     statuses = [orchestrator.tracker.item(number).status for number in (2, 3)]
     assert statuses == [WorkStatus.PENDING, WorkStatus.BLOCKED]
     orchestrator.execute("undo")

@@ -40,7 +40,7 @@ def test_what_answers_the_query_stands_behind_the_newest_operations(memory: Orch
     assert memory.get_orchestrator_context("step").render() == plain.render()
     told = memory.explain("step", query="saffron gateway")
     (line,) = [line for line in told.splitlines() if "recalled op 1" in line]
-    assert "by words rank 1" in line
+    assert "rank 1 by words" in line
     assert line.endswith("; in full")
     assert "recalled_memories" not in memory.explain("step")
 
@@ -52,7 +52,7 @@ def test_what_the_context_has_already_is_not_recalled_again(memory: Orchestrator
     asked = memory.get_orchestrator_context("step", query="who lit the amber lamp?")
     assert asked.render().count("amber lamp") == 1
     told = [p for p in asked.placements if p.part is Part.RECALLED and "amber" not in p.text and p.form is None]
-    assert any(p.reason.endswith("left out: the context has it already") and p.tokens == 0 for p in told)
+    assert any(p.reason.endswith("left out: already in the context") and p.tokens == 0 for p in told)
 
 
 def test_the_share_is_a_setting(tmp_path: Path, clock: Clock) -> None:

@@ -48,7 +48,7 @@ def test_the_best_is_retrieved_within_the_budget(memory: OrchestratorContextMana
     first = found.entries[0]
     assert "bcrypt" in first.text
     assert {first.source, *first.also} >= {"op 1", "K1", "decision_log.md"}, found.explain()
-    assert "by words rank" in first.explanation
+    assert "by words" in first.explanation
     assert first.explanation in found.explain()
     assert found.text.index("```recalled index") < found.text.index(f"```recalled {first.source} (")
 

@@ -30,8 +30,8 @@ def address_fault(address: str) -> str:
     except ValueError:  # its message is not passed on, as it may quote part of a password
         pass
     return (
-        f"{clipped(mask_credentials(address))} is no address of a server: give one as http://127.0.0.1:8080 or "
-        "http://[::1]:8080, its port up to 65535"
+        f"{clipped(mask_credentials(address))} is not a server address: use a form such as "
+        "http://127.0.0.1:8080 or http://[::1]:8080, with a port of at most 65535"
     )
 
 
@@ -44,7 +44,9 @@ def database_address(text: str) -> str:
     if text and not text.startswith(("postgresql://", "postgres://")):
         raise ValueError("must begin with postgresql://")
     if text and not _DATABASE.fullmatch(text):
-        raise ValueError("must have the special characters of a user or a password as %40 for @, %2F for / and so on")
+        raise ValueError(
+            "must percent-encode special characters in the user name and password: %40 for @, %2F for / and so on"
+        )
     return text
 
 
@@ -55,5 +57,5 @@ def checked_schema(name: str) -> str:
         ValueError: The name is invalid.
     """
     if not re.fullmatch("[a-z_][a-z0-9_]{0,62}", name):
-        raise ValueError("must be small letters, digits and _, 1 to 63 of them")
+        raise ValueError("must be 1 to 63 lower-case letters, digits or underscores, and must not begin with a digit")
     return name

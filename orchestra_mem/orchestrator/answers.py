@@ -154,7 +154,7 @@ class Answers:
         items = resolver.named(intent.target) if intent.target else ()
         told = [line for item in items for line in self._history(self._tracker.item(item))] + [*map(_told, reasons)]
         if not told:
-            return Told(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing is remembered of that.")
+            return Told(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing about that is recorded.")
         worded = self._worded(question, "\n".join(told))
         return Told(text="\n".join(filter(None, (worded, *told))), effects=shown(items))
 
@@ -176,7 +176,7 @@ class Answers:
             with self._memory.foreground():
                 answer = self._model.generate(messages, max_tokens=_WHY_TOKENS, timeout_s=_WHY_TIMEOUT_S)
         except ModelError as error:
-            logger.warning("the model gave no answer: %s", error)
+            logger.warning("the model did not answer: %s", error)
             return ""
         text = " ".join(answer.text.split())
         cache.put(question, text, facts=facts, model=self._model.name)
@@ -188,22 +188,22 @@ class Answers:
         # An item with children is finished by finishing its children.
         leaves = (item for item in pending if not self._tracker.progress(item.id).total)
         ready = list(islice((item for item in leaves if not self._tracker.blockers(item.id)), _NEXT))
-        lines = [f"Going on: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
+        lines = [f"In progress: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
         if lines:  # the journal takes the item mentioned last as "it", which should be the next item
             answer = _of([*active, *ready], "\n".join(lines))
             return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
         rest = self._tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_NEXT))
         lines = [f"{item.status.capitalize()}: {item.name}{self._waiting(item)}" for item in rest]
-        return _of(rest, "\n".join(lines) or "Nothing is open.")
+        return _of(rest, "\n".join(lines) or "There are no open items.")
 
     def _find(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         words = intent.value or intent.target
         if not words:
-            raise Unclear("What shall I look for?")
+            raise Unclear("What should I search for?")
         items = self._tracker.items(WorkFilter(text=words, limit=_NEXT))
         found = self._memory.search(words, limit=_NEXT)
         lines = [f"{item.name}: {item.status}" for item in items] + [_told(hit) for hit in found.likely]
-        return _of(items, "\n".join(lines) or _guesses(found.hits) or f"Nothing is found for: {words}")
+        return _of(items, "\n".join(lines) or _guesses(found.hits) or f"Nothing found for: {words}")
 
     def _list(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         """List items, filtered by the status, person, priority and blockers that the line mentions."""
@@ -245,7 +245,7 @@ class Answers:
         if not intent.target:
             return self._next()
         item = resolver.one(intent.target, expected_target(intent))
-        text = f"Going on: {self._state_of(item)}"
+        text = f"Resuming: {self._state_of(item)}"
         below = self._tracker.items(WorkFilter(parent=item.id, statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
         ready = next((child for child in below if not self._tracker.blockers(child.id)), None)
         return _of([item], f"{text}\nNext: {ready.name}" if ready else text)

@@ -52,13 +52,13 @@ class Commands:
             kind = kind or WorkKind.TASK
             parent = resolver.container(kind)
         elif kind is WorkKind.MILESTONE:
-            raise Unclear("A milestone stands alone; say `create a milestone …`.", phrase)
+            raise Unclear("A milestone cannot have a parent; say `create a milestone …`.", phrase)
         else:
             parent = resolver.one(phrase, expected_parent(kind) if kind else Need(kinds=tuple(_CHILD)))
             kind = kind or _CHILD[parent.kind]
         titles = [_capitalised(title) for title in intent.titles]
         if not titles and not intent.count:
-            raise Unclear(f"What is the {kind} to be called?")
+            raise Unclear(f"What should the {kind} be called?")
         whose, under = (f" of {parent.title}", f" under {_short(parent)}") if parent else ("", "")
         titles += [f"{kind.capitalize()} {number}{whose}" for number in range(len(titles) + 1, intent.count + 1)]
         priority = int(intent.value) if intent.value in LEVELS else 3
@@ -100,7 +100,7 @@ class Commands:
                 raise InvalidChangeError(f"{item.name} is blocked{waits}")
             if item.status in (WorkStatus.BLOCKED, WorkStatus.CANCELLED):
                 self._tracker.set_status(item.id, WorkStatus.PENDING)
-        return self._moved(WorkStatus.IN_PROGRESS, Happening.STARTED, "Going on with", intent, resolver)
+        return self._moved(WorkStatus.IN_PROGRESS, Happening.STARTED, "Resumed", intent, resolver)
 
     def _moved(self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, expected_target(intent))
@@ -110,14 +110,14 @@ class Commands:
 
     def _waiting(self, items: Sequence[WorkItem]) -> str:
         open_ones = {blocker.id: blocker for item in items for blocker in self._tracker.blockers(item.id)}
-        return f"; still waits for {', '.join(map(_short, open_ones.values()))}" if open_ones else ""
+        return f"; still waiting for {', '.join(map(_short, open_ones.values()))}" if open_ones else ""
 
     def _freed(self, closed: Sequence[WorkItem]) -> str:
         """Describe the dependents of closed items that now wait for no open item; "" if there are none."""
         filters = (WorkFilter(blocked_by=item.id, statuses=_UNBLOCKED, limit=_NAMED_AT_MOST) for item in closed)
         waited = {each.id: each for where in filters for each in self._tracker.items(where)}
         free = [item for item in waited.values() if not self._tracker.blockers(item.id)]
-        return f"; {_named(free)} {_waits(free)} for nothing now" if free else ""
+        return f"; {_named(free)} no longer {_waits(free)} for anything" if free else ""
 
     def _made_to_wait(self, items: Sequence[WorkItem], others: Sequence[WorkItem]) -> list[WorkItem]:
         return [self._tracker.change(item.id, depends_on=sorted({*item.depends_on, *_ids(others)})) for item in items]
@@ -149,7 +149,7 @@ class Commands:
     def _rename(self, intent: Intent, resolver: Resolver) -> Told:
         item = resolver.one(intent.target)
         if not intent.value:
-            raise Unclear(f"What is {item.name} to be called?")
+            raise Unclear(f"What should {item.name} be called?")
         now = self._tracker.change(item.id, title=intent.value)
         return _done(Happening.CHANGED, [now], f'Renamed {_short(now)} from "{item.title}" to "{now.title}"')
 
@@ -157,7 +157,7 @@ class Commands:
         items = resolver.many(intent.target, expected_target(intent))
         who = speaker() if intent.value == "me" else intent.value
         now = [self._tracker.change(item.id, assignee=who) for item in items]
-        text = f"Assigned {_named(now)} to {who}" if who else f"{_named(now)}: nobody's now"
+        text = f"Assigned {_named(now)} to {who}" if who else f"Unassigned {_named(now)}"
         return _done(Happening.ASSIGNED, now, text)
 
     def _prioritise(self, intent: Intent, resolver: Resolver) -> Told:
@@ -168,16 +168,16 @@ class Commands:
 
     def _note(self, word: str, kind: str, intent: Intent, resolver: Resolver) -> Told:
         if not intent.value:
-            raise Unclear(f"What is to be {word.lower()}?")
+            raise Unclear(f"What should be {word.lower()}?")
         items = resolver.many(intent.target, expected_target(intent)) if intent.target else []
         for item in items:
             self._tracker.note(item.id, intent.value)
-        text = f"{word} with {_named(items)}: {intent.value}" if items else f"{word}: {intent.value}"
+        text = f"{word} for {_named(items)}: {intent.value}" if items else f"{word}: {intent.value}"
         return _done(Happening.MENTIONED, items, text, kind, {kind: intent.value})
 
     def _report(self, intent: Intent, resolver: Resolver) -> Told:
         if not intent.value:
-            raise Unclear("What came out of it?")
+            raise Unclear("What was the result?")
         failed = _FAILED.search(intent.value) is not None
         try:
             items = resolver.many(intent.target, Need(statuses=(WorkStatus.IN_PROGRESS,)))

@@ -243,7 +243,7 @@ def answer_recent(
         fitting = [each for each in fitting if each.session == wanted]
     chosen = tuple(fitting[: question.limit])
     if not chosen:
-        return " ".join(filter(None, ["Nothing", question.did, question.kind, "is on record for that."])), ()
+        return " ".join(filter(None, ["No", question.did, question.kind, "records match that."])), ()
     changes, texts = list[WorkEvent](), list[str]()
     for operation in reversed(chosen):
         done = came_from.get(operation.id, [])

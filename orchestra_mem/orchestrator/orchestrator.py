@@ -156,7 +156,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         if waiting and (reply := self._gone_on(waiting, line, talk)):
             return reply
         if is_no(line):
-            told = "Left as it is." if waiting else "Nothing was changed; `undo` takes back what was done last."
+            told = "Nothing was changed." if waiting else "Nothing was changed; `undo` reverts the last change."
             reply = Reply(line=line, outcome=Outcome.ANSWERED, text=told)
             # A line that was offered only as a note may be a fact; as `message` it stays open to fact extraction.
             offered = [(each.action, each.target) for each in chain(*(waiting.options if waiting else ()))]
@@ -283,7 +283,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
     def _undone(self, reply: Reply, last: Operation) -> Reply:
         with self.tracker.together() as changes:
             items = self.tracker.undo(last.id)
-        text = f'Took back "{said(last)}": {_names(items)}'
+        text = f'Undid "{said(last)}": {_names(items)}'
         effect = Effect(happening=Happening.CHANGED, items=tuple(item.id for item in items), text=text)
         reply = replace(reply, text=text, effects=(effect,))
         return self._journal.record(reply, changes, data={**line_record(reply), UNDONE: last.id})

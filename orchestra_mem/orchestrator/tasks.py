@@ -96,7 +96,7 @@ def shell_work(command: str, *, folder: Path | None = None, timeout_s: float | N
                 output, _ = process.communicate(prompt.encode(errors="replace"), timeout=timeout_s)
             except subprocess.TimeoutExpired as expired:
                 _end(process)
-                return TaskResult(result=_text(expired.output), error=f"no end after {timeout_s:g} s")
+                return TaskResult(result=_text(expired.output), error=f"timed out after {timeout_s:g} s")
             except BaseException:
                 _end(process)
                 raise
@@ -144,7 +144,7 @@ def _tried(work: Work, attempt: Attempt) -> TaskResult:
         result = replace(result, result=_words(result.result), error=_words(result.error))
         quality: object = result.quality
         if not (quality is None or (isinstance(quality, int | float) and 0 <= quality <= 1)):
-            fault = result.error or f"{quality!r} is no quality; it goes from 0 to 1"
+            fault = result.error or f"quality is {quality!r}: must be 0 to 1"
             result = replace(result, quality=None, error=fault)
     except Exception as error:
         result = TaskResult(result="", error=_failure(error))
@@ -200,7 +200,7 @@ class TaskRunner:
             try:
                 result = replace(_tried(work, attempt), injection=injection)
             except BaseException as error:  # Ctrl-C: record the attempt and put the item back
-                failed = TaskResult(result="", error=f"ended by {type(error).__name__}", iteration=iteration)
+                failed = TaskResult(result="", error=f"interrupted by {type(error).__name__}", iteration=iteration)
                 self._recorded(item, failed, changes, tokens_used, WorkStatus.PENDING)
                 raise
             is_good = not result.error and (result.quality is None or result.quality >= self.least_quality)

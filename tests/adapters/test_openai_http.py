@@ -308,7 +308,10 @@ def test_a_password_in_the_address_is_sent_and_never_shown(url: str, llama: Llam
 )
 def test_an_address_that_is_none_is_told_in_words(address: str) -> None:
     """An invalid address is an error that explains the form and hides everything before an `@`."""
-    words = "is no address of a server: give one as http://127.0.0.1:8080 or http://[::1]:8080, its port up to 65535"
+    words = (
+        "is not a server address: use a form such as http://127.0.0.1:8080 or http://[::1]:8080, with a port of "
+        "at most 65535"
+    )
     with pytest.raises(ModelError) as error:
         Server(address)
     assert str(error.value) == f"llm.base_url {address!r} {words}"

@@ -260,7 +260,7 @@ def test_the_newest_operations_go_first_and_stand_in_order_of_time() -> None:
     epoch = begin_epoch(begun, number=1, budget_tokens=border + 65, counter=LETTERS, shares=only, fill_at_start=1.0)
     assert shown(epoch, Part.OPERATIONS) == ["op 5", "op 6", "op 7"]
     assert placement(epoch, "op 4").reason == (
-        "left out: its shortest form needs 20 tokens, 5 were left of the 96 for this part"
+        "left out: its shortest form needs 20 tokens, but only 5 of this part's 96 were left"
     )
 
 
@@ -272,10 +272,10 @@ def test_an_operation_too_large_for_any_epoch_shrinks_at_once() -> None:
     epoch = begin_epoch([], number=1, budget_tokens=2_000, counter=LETTERS)
     longer = epoch.extended([op(1, "x" * 49, "x" * 1_500), op(2, "y" * 1_500)])
     assert longer is not None
-    most = epoch.operation_tokens
+    limit = f"an operation may use at most {epoch.operation_tokens} in an epoch's first context"
     assert [(p.form, p.reason) for p in longer.placements] == [
-        (0, f"form 1 of 2: the full one needs 1,501 tokens, one operation can have {most} in an epoch's first context"),
-        (None, f"left out: it needs 1,501 tokens, one operation can have {most} in an epoch's first context"),
+        (0, f"form 1 of 2: the full form needs 1,501 tokens, {limit}"),
+        (None, f"left out: it needs 1,501 tokens, {limit}"),
     ]
     assert longer.extended([]) is longer
 

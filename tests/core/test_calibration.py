@@ -71,7 +71,7 @@ def test_a_memory_learns_from_what_is_reported_with_operations(tmp_path_factory:
             memory.record_operation("step", {"text": f"{number} {text}"}, tokens_used=int(estimate * 0.68))
         window = memory.get_stats()["context_window"]
         assert isinstance(window, dict)
-        assert window["counter"] == "estimate, times 0.70, by what the model reports"
+        assert window["counter"] == "estimate, scaled by 0.70 to match the usage that the model reports"
         context = memory.get_orchestrator_context("next", max_tokens=1_000)
         # Half is filled at the start, minus a remainder too small for the short form of another operation.
         assert 500 - 43 < context.tokens <= 1_000

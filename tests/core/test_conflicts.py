@@ -27,8 +27,8 @@ MARKED = mark(merge(BASE, MACHINE, PERSON))
 ID = find_conflicts(MARKED)[0].id
 SHOWN = (
     "# T\n\n- a\n- b by me\n- more\n"
-    "<!-- conflict eb46a5: the 2 lines above are yours and stand; the machine would write this instead. "
-    "Delete this block, or: orchestra-mem accept eb46a5 -->\n"
+    "<!-- conflict eb46a5: the 2 lines above are yours and were kept; the machine would write this instead. "
+    "To reject this, delete the block; to accept it, run: orchestra-mem accept eb46a5 -->\n"
     "> - b by the machine -->\n"
     "<!-- /conflict eb46a5: 2 lines, d0d8ca -->\n"
     "- c\n\n## End\n\n- x\n"
@@ -58,7 +58,9 @@ def conflicting(draw: st.DrawFn, end: str = "\n") -> Merged:
 def test_a_conflict_reads_well_and_tells_all_that_is_needed_to_decide() -> None:
     """A conflict block shows the machine's version and how many lines above it belong to it; accepting removes it."""
     assert MARKED == SHOWN
-    assert accept(MARKED, ID) == Resolved(text=MACHINE, line=6, replaced=True, note="the machine's lines stand now")
+    assert accept(MARKED, ID) == Resolved(
+        text=MACHINE, line=6, replaced=True, note="the machine's version was accepted"
+    )
     assert find_conflicts(SHOWN) == (
         ConflictBlock(
             id="eb46a5", line=6, last_line=8, machine="- b by the machine -->\n", person_lines=2, unchanged=True
@@ -72,7 +74,8 @@ def test_a_block_says_what_each_side_did(machine: str, person: str, said: str) -
     text = mark(merge("a\nb\nc\n", f"a\n{machine}c\n", f"a\n{person}c\n"))
     block = find_conflicts(text)[0]
     assert text.split("\n")[block.line - 1] == (
-        f"<!-- conflict {block.id}: {said}. Delete this block, or: orchestra-mem accept {block.id} -->"
+        f"<!-- conflict {block.id}: {said}. To reject this, delete the block; to accept it, run: "
+        f"orchestra-mem accept {block.id} -->"
     )
 
 
@@ -152,8 +155,18 @@ def test_lines_above_that_were_edited_meanwhile_stay_when_the_conflict_is_accept
         text=without_conflicts(edited).replace("- more and more\n", "- more and more\n- b by the machine -->\n"),
         line=6,
         replaced=False,
-        note="the lines above were changed meanwhile: they stay, and the machine's follow them",
+        note="the lines above were changed since then: they were kept, followed by the machine's lines",
     )
+
+
+def test_a_block_with_another_wording_is_read_the_same() -> None:
+    """The words of the opening marker do not matter: a block that an earlier version wrote can be accepted."""
+    earlier = MARKED.replace("were kept;", "stand;").replace(
+        "To reject this, delete the block; to accept it, run:", "Or:"
+    )
+    assert earlier != MARKED
+    assert find_conflicts(earlier) == find_conflicts(MARKED)
+    assert accept(earlier, ID).text == MACHINE
 
 
 def test_blanks_that_an_editor_takes_out_at_the_ends_of_lines_are_no_edit() -> None:
@@ -164,7 +177,7 @@ def test_blanks_that_an_editor_takes_out_at_the_ends_of_lines_are_no_edit() -> N
     assert len(find_conflicts(stripped.replace("\n", "\r\n"))) == 1
 
 
-NOT_WHOLE = "this marker is of no whole conflict: what stands there is your text now, delete this line"
+NOT_WHOLE = "this conflict marker does not belong to an intact block, so it counts as your text: delete this line"
 OPENING, MIDDLE, CLOSING = MARKED.split("\n")[5:8]
 
 

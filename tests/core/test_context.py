@@ -74,13 +74,13 @@ def test_it_explains_itself() -> None:
         "preamble: 78 tokens\n"
         "project_state: 55 tokens (3%), share 480 (24%), room 1,274; 1 of 2 shown\n"
         "  + project_state/Active Work: 25 of 25 tokens; in full\n"
-        "  - project_state/Ideas: 0 of 1,501 tokens; left out: it needs 1,501 tokens, 1,219 were left of the 1,274 for "
-        "this part\n"
+        "  - project_state/Ideas: 0 of 1,501 tokens; left out: it needs 1,501 tokens, but only 1,219 of "
+        "this part's 1,274 were left\n"
     ) + (
         "work_plan: 0 tokens (0%), share 288 (14%); 0 of 0 shown\n"
         "decision_history: 70 tokens (4%), share 192 (10%), room 1,289; 2 of 2 shown\n"
-        "  ~ decision 1 (.obra/memory/decision_log.md:4): 12 of 1,413 tokens; form 1 of 2: the full one needs 1,413 "
-        "tokens, 1,231 could be had\n"
+        "  ~ decision 1 (.obra/memory/decision_log.md:4): 12 of 1,413 tokens; form 1 of 2: the full form needs 1,413 "
+        "tokens, but only 1,231 were available\n"
         "  + decision 2 (.obra/memory/decision_log.md:4): 25 of 25 tokens; pinned: in full\n"
         "session_summary: 0 tokens (0%), share 384 (19%); 0 of 0 shown\n"
         "working_memory: 49 tokens (2%), share 576 (29%), room 1,795; 3 of 3 shown\n"
@@ -94,8 +94,8 @@ def test_it_explains_a_whole_that_is_not_its_pieces() -> None:
     """If the counts of the pieces do not add up to the total, the explanation reports both figures."""
     lines = context(letters(3)).explain().splitlines()
     whole = context(letters(3))
-    assert lines[-1].startswith("The pieces count ")
-    assert lines[-1].endswith(f" tokens one by one, the whole {whole.tokens:,}.")
+    assert lines[-1].startswith("Counted one by one, the pieces have ")
+    assert lines[-1].endswith(f" tokens; the whole text has {whole.tokens:,}.")
 
 
 # Number of turns shown in full
@@ -126,7 +126,7 @@ def test_only_the_last_three_messages_count() -> None:
     )
     assert search.turn_window(["Why?"] * 4).reason == "messages cannot be compared: no embedder is available"
     zero = np.zeros(2, dtype=np.float32)
-    assert turn_window(zero, [EAST] * 3) == TurnWindow(turns=6, reason="a message says nothing that can be compared")
+    assert turn_window(zero, [EAST] * 3) == TurnWindow(turns=6, reason="the messages have no content to compare")
 
 
 vectors = st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=4, max_size=4).map(

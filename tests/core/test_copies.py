@@ -88,7 +88,7 @@ def test_a_fact_that_both_have_changed(theirs: str | None, mine: str | None, sta
     assert [row for row in found.split("\n") if row.startswith("- ")] == ([stands] if stands else [])
     conflicts = [block.machine.strip() for block in find_conflicts(found)]
     assert conflicts == ([theirs] if theirs and mine and theirs != mine else [])
-    assert not conflicts or "from laptop and stands; desk has this instead" in found
+    assert not conflicts or "from laptop and was kept; desk has this instead" in found
 
 
 def test_a_fact_that_one_brought_back_while_the_other_reworded_it_is_shown_with_both_wordings() -> None:

@@ -34,7 +34,7 @@ def test_of_what_is_too_large_the_beginning_is_shown_and_that_is_told(encoding: 
     assert len(data) > MOST_BYTES
     text = shown(data[:SHOWN_BYTES], len(data))
     body, told = text.split("\n## Clipped\n\n")
-    assert told == f"*Of {len(data) / 1e6:,.1f} MB the first 0.2 are shown here.*\n"
+    assert told == f"*Only the first 0.2 of {len(data) / 1e6:,.1f} MB are shown here.*\n"
     assert len(body.encode(encoding)) <= SHOWN_BYTES + 2
     assert (TEXT + "A line that somebody has pasted.\n" * 200_000).startswith(body)
     assert body.endswith("pasted.\n")
@@ -55,5 +55,5 @@ def test_a_copied_line_that_says_something_else_is_told(number: str) -> None:
     text = f"{TEXT}\n## Decisions\n\n- Use oak. ({number})\n- Use oak. (priority: 9) ({number})\n"
     assert text_faults(text.encode()) == []
     ((line, problem, meanwhile),) = text_faults(f"{text}- Use elm. ({number})\n".encode())
-    assert (line, problem) == (14, f"bears ({number}) as line 12 does, and says something else")
-    assert meanwhile == "it is kept as text; without its number it is heard as a new line"
+    assert (line, problem) == (14, f"has the number ({number}) of line 12, but a different text")
+    assert meanwhile == "it is kept as text; delete its number to add it as a new line"

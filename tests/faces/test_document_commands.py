@@ -61,10 +61,10 @@ def test_conflicts_lists_both_sides_with_document_and_line(run: Any, conflict: s
 
 
 @pytest.mark.parametrize(("command", "stands", "note"), [
-    (["accept"], ["- buy wheat flour"], "the machine's lines stand now"),
+    (["accept"], ["- buy wheat flour"], "the machine's version was accepted"),
     (["accept", "--both"], ["- buy [bold]rye[/bold] flour", "- buy wheat flour"],
-     "your lines stand, and the machine's follow them"),
-    (["reject"], ["- buy [bold]rye[/bold] flour"], "your lines stand"),
+     "your lines were kept, followed by the machine's lines"),
+    (["reject"], ["- buy [bold]rye[/bold] flour"], "your lines were kept"),
 ])  # fmt: skip
 def test_a_conflict_is_decided(run: Any, conflict: str, command: list[str], stands: list[str], note: str) -> None:
     """`accept` and `reject` leave the chosen lines, report where, keep the text before, and end the conflict."""
@@ -133,9 +133,9 @@ def test_edit_checks_and_exits_with_1_where_something_is_wrong(decided: Any, edi
     (problem,) = decided.json("edit", "work_plan", exit_code=1)["problems"]
     plan = str(_document(decided, "work_plan"))
     assert (problem["path"], problem["line"]) == (plan, 3)
-    assert problem["problem"] == "'no field at all' is no `key: value`"
-    assert "is no `key: value`" in " ".join(decided("edit", "work_plan", exit_code=1).split())
-    assert decided("check", exit_code=1).startswith(f"{plan}:3: 'no field at all' is no `key: value`")
+    assert problem["problem"] == "'no field at all' is not of the form `key: value`"
+    assert "is not of the form `key: value`" in " ".join(decided("edit", "work_plan", exit_code=1).split())
+    assert decided("check", exit_code=1).startswith(f"{plan}:3: 'no field at all' is not of the form `key: value`")
     assert decided.json("check", exit_code=1)["problems"] == [problem]
 
 

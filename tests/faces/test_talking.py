@@ -143,7 +143,7 @@ def test_a_script_that_ends_with_an_open_question_is_not_done(run: Program) -> N
     """A script that ends with an unanswered question exits with 1, and `--yes` answers it."""
     (run.folder / "script").write_text("create a task called Bake\nundo\n")
     assert run("shell", "--script", "script", exit_code=1).endswith("(yes or no)\n")
-    assert "Took back" in run("shell", "--script", "script", "--yes")
+    assert "Undid" in run("shell", "--script", "script", "--yes")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of bytes")

@@ -58,7 +58,7 @@ def test_a_no_leaves_all_as_it_is(orchestrator: Orchestrator, answer: str) -> No
     """A negative answer changes nothing and discards the suggestion, so that a later yes has no effect."""
     before = items(orchestrator)
     reply = said(orchestrator, "hey could we maybe get going on the signup thing", answer)
-    assert reply.text == "Left as it is."
+    assert reply.text == "Nothing was changed."
     assert said(orchestrator, "yes").outcome is Outcome.NOT_UNDERSTOOD
     assert items(orchestrator) == before
 
@@ -94,7 +94,7 @@ def test_what_takes_away_asks_first(orchestrator: Orchestrator) -> None:
     assert said(orchestrator, "yes, nobody asked for it").outcome is Outcome.DONE
     assert orchestrator.tracker.item(4).status is WorkStatus.CANCELLED
     assert said(orchestrator, "undo").outcome is Outcome.ASKED
-    assert said(orchestrator, "y").text.startswith("Took back")
+    assert said(orchestrator, "y").text.startswith("Undid")
     assert orchestrator.tracker.item(4).status is WorkStatus.PENDING
 
 

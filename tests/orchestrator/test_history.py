@@ -80,7 +80,7 @@ def test_answer_is_told_from_changes_of_work() -> None:
         '; Story #11 "Signup": status in progress, was none'
     )
     assert "timeout after 30 s" in ask("show the last failed task")[0]
-    assert ask("what did we rename")[0] == "Nothing renamed is on record for that."
+    assert ask("what did we rename")[0] == "No renamed records match that."
 
 
 def test_operations_without_changes_speak_for_themselves() -> None:

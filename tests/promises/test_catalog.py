@@ -479,7 +479,7 @@ def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> No
         for reference in ("op 1", "op 99", "K1", "decision_log.md:1"):
             with pytest.raises(NotFoundError, match=r"there is nothing named .* that agent 'bob' may see"):
                 bob.expand(reference)
-        with pytest.raises(AccessDeniedError, match=r"what is of 'ada'.*read: \[ada\]"):
+        with pytest.raises(AccessDeniedError, match=r"items of 'ada'.*read: \[ada\]"):
             bob.search("archive", where=SearchFilter(agent="ada"))
         with pytest.raises(AccessDeniedError, match=r"read: \[ada\]"):
             bob.operations(OperationFilter(agent="ada"))
@@ -534,7 +534,7 @@ def test_an_agent_hands_nothing_of_its_own_to_another(tmp_path: Path, name: str)
     with open_memory(tmp_path) as memory:
         catalog = memory.as_agent("eve").catalog
         item = catalog.store({"content": "parser lexer cache"})
-        with pytest.raises(AccessDeniedError, match="agent 'eve' may not change what is of 'ada'"):
+        with pytest.raises(AccessDeniedError, match="agent 'eve' may not change items of 'ada'"):
             catalog.update(item.id, {name: "ada"})
         assert memory.catalog.items(ItemFilter(agents=["ada"])) == []
         assert catalog.update(item.id, {name: "eve", "priority": 2}).priority == 2

@@ -232,11 +232,11 @@ def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: P
     assert "secret1" not in str(error.value)
     for storage, problem in (
         ({"url": "mysql://ann:secret1@h/db"}, "must begin with postgresql://"),
-        ({"url": "postgresql://ann:secret1@x@h/db"}, "must have the special characters"),
-        ({"url": "postgresql://ann:se%ZZcret1@h/db"}, "must have the special characters"),
-        ({"url": "postgresql://ann:a/secret1@h/db"}, "must have the special characters"),
+        ({"url": "postgresql://ann:secret1@x@h/db"}, "must percent-encode special characters"),
+        ({"url": "postgresql://ann:se%ZZcret1@h/db"}, "must percent-encode special characters"),
+        ({"url": "postgresql://ann:a/secret1@h/db"}, "must percent-encode special characters"),
         ({"url": "postgresql://ann:secret1@h/db?no=thing"}, "not a valid PostgreSQL address"),
-        ({"schema_name": "Drop Table"}, "must be small letters"),
+        ({"schema_name": "Drop Table"}, "must be 1 to 63 lower-case letters"),
     ):
         with pytest.raises(Exception, match=problem) as told:
             open_memory(tmp_path, config={"storage": storage})

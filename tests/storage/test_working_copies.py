@@ -85,7 +85,7 @@ def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -
         assert "We sell rolls by the piece." in [fact.text for fact in there.facts()]
         (name, block), *more = there.documents.conflicts()
         assert (name, "score" in block.machine, more) == ("decision_log", True, [])
-        assert "the line above is from desk and stands; laptop has this instead" in text
+        assert "the line above is from desk and was kept; laptop has this instead" in text
         there.documents.resolve(block.id, accepted=True)
         there.refresh()
     with laptop.open() as here:

@@ -319,7 +319,7 @@ def test_undo_refuses_to_take_back_what_others_built_on(state: StateManager, epi
     state.change(2, title="Sign in", operation=6)
     state.set_status(3, WorkStatus.DEFERRED, operation=6)
     state.change(2, title="Sign in by mail", operation=7)
-    with pytest.raises(InvalidChangeError, match="has been changed again since: title was made 'Sign in' and is now"):
+    with pytest.raises(InvalidChangeError, match="has been changed again since: title was set to 'Sign in' and is now"):
         state.undo(6)
     assert state.item(3).status is WorkStatus.DEFERRED
     state.undo(7)

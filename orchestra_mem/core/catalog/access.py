@@ -81,6 +81,6 @@ class Access:
 def _check(agent: str, doing: str, permission: str, refused: Iterable[str]) -> None:
     if others := sorted(refused):
         raise AccessDeniedError(
-            f"agent {agent!r} may not {doing} what is of {', '.join(map(repr, others))}; "
-            f"`catalog.permissions` would have to grant it {permission}: [{', '.join(others)}]"
+            f"agent {agent!r} may not {doing} items of {', '.join(map(repr, others))}; "
+            f"to allow it, grant it {permission}: [{', '.join(others)}] in `catalog.permissions`"
         )

@@ -216,7 +216,9 @@ def read_categorization(answer: str, source: str) -> Categorization:
         raise ModelError(f"{source} answered without {', '.join(missing)}")
     observation, importance = _text(found["observation"]), found["importance"]
     if not observation or not isinstance(importance, int | float) or importance != importance:
-        raise ModelError(f"{source} answered with observation {observation!r} and importance {str(importance)[:40]!r}")
+        raise ModelError(
+            f"{source} answered with an invalid observation or importance: {observation!r}, {str(importance)[:40]!r}"
+        )
     concepts, insights = found["concepts"], found.get("agent_insights")
     told = [_text(each)[:_CONCEPT_CHARS].strip() for each in (concepts if isinstance(concepts, list) else ())]
     said = list(insights.items())[:_MOST_INSIGHTS] if isinstance(insights, dict) else []
@@ -234,7 +236,7 @@ def read_categorization(answer: str, source: str) -> Categorization:
 def _category(name: object, source: str) -> Category:
     if isinstance(name, str) and name in {kind.value for kind in Category}:
         return Category(name)
-    logger.warning("%s answered with the type %.80r, which is none; taken for pattern usage", source, name)
+    logger.warning("%s answered with the unknown type %.80r; using pattern-usage instead", source, name)
     return Category.PATTERN_USAGE
 
 

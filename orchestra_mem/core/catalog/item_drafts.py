@@ -56,9 +56,9 @@ def read_draft(record: Mapping[str, object], now: datetime) -> ItemDraft:
     except ValidationError as error:
         raise InvalidItemError(faults_of(error)) from None
     if draft.expires is not None and draft.expires <= now:
-        faults.append(f"expires: {draft.expires.isoformat()} has passed")
+        faults.append(f"expires: {draft.expires.isoformat()} is in the past")
     if draft.timestamp is not None and draft.timestamp > now:
-        faults.append(f"timestamp: {draft.timestamp.isoformat()} is yet to come")
+        faults.append(f"timestamp: {draft.timestamp.isoformat()} is in the future")
     if faults:
         raise InvalidItemError(faults)
     return draft
@@ -92,16 +92,16 @@ def read_catalog(document: object, now: datetime) -> tuple[str, list[ItemDraft]]
         InvalidItemError: The document is invalid; the error lists every fault with the number of its item, from 1.
     """
     if not isinstance(document, Mapping) or not isinstance(document.get("memories"), list):
-        raise InvalidItemError(["the document has no list `memories`; `orchestra-mem catalog export` shows the form"])
+        raise InvalidItemError(["the document has no `memories` list; `orchestra-mem catalog export` shows the format"])
     agent = document.get("ci_name")
     if not isinstance(agent, str) or not agent.strip():
-        raise InvalidItemError(["ci_name: the document does not name its agent"])
+        raise InvalidItemError(["ci_name: must be the name of an agent"])
     drafts: list[ItemDraft] = []
     faults: list[str] = []
     for place, record in enumerate(document["memories"], 1):
         try:
             if not isinstance(record, Mapping):
-                raise InvalidItemError(["an item is a mapping"])
+                raise InvalidItemError(["must be a mapping"])
             if _has_passed(record.get("expires"), now):
                 continue  # the catalog would hide the item immediately
             drafts.append(read_draft(record, now))

@@ -220,8 +220,10 @@ def _appended(item: Item, most: int, counter: TokenCounter) -> Placement:
     for form in range(len(texts) - 1, -1, -1):
         cost = full if form == len(texts) - 1 else count_piece(counter, texts[form])
         if cost <= most:
-            reason = shown_reason(item, form, full, f"one operation can have {most:,} in an epoch's first context")
+            reason = shown_reason(
+                item, form, full, f"an operation may use at most {most:,} in an epoch's first context"
+            )
             return placed(item, form, texts, cost, full, reason)
     needed = count_piece(counter, texts[0])
-    reason = f"left out: it needs {needed:,} tokens, one operation can have {most:,} in an epoch's first context"
+    reason = f"left out: it needs {needed:,} tokens, an operation may use at most {most:,} in an epoch's first context"
     return placed(item, None, texts, 0, full, reason)

@@ -49,4 +49,4 @@ class Calibration:
 
     def words(self) -> str:
         """Describe the correction for messages; empty if there is none."""
-        return "" if self.factor == 1 else f"times {self.factor:.2f}, by what the model reports"
+        return "" if self.factor == 1 else f"scaled by {self.factor:.2f} to match the usage that the model reports"

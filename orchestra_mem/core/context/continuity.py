@@ -71,12 +71,12 @@ def turn_window(message: NDArray[np.float32], earlier: Sequence[NDArray[np.float
     """
     measured = continuity(message, earlier[-CENTROID_MESSAGES:])
     if measured is None:
-        return TurnWindow(reason="a message says nothing that can be compared")
-    turns, reason = USUAL_TURNS, f"continuity {measured:.2f} is within {LOW_CONTINUITY} to {HIGH_CONTINUITY}"
+        return TurnWindow(reason="the messages have no content to compare")
+    turns, reason = USUAL_TURNS, f"continuity {measured:.2f} is between {LOW_CONTINUITY} and {HIGH_CONTINUITY}"
     if measured < LOW_CONTINUITY:
-        turns, reason = FEW_TURNS, f"a new topic: continuity {measured:.2f} is under {LOW_CONTINUITY}"
+        turns, reason = FEW_TURNS, f"a new topic: continuity {measured:.2f} is below {LOW_CONTINUITY}"
     elif measured > HIGH_CONTINUITY:
-        turns, reason = MANY_TURNS, f"one topic: continuity {measured:.2f} is over {HIGH_CONTINUITY}"
+        turns, reason = MANY_TURNS, f"one topic: continuity {measured:.2f} is above {HIGH_CONTINUITY}"
     return TurnWindow(turns=turns, continuity=measured, reason=reason)
 
 

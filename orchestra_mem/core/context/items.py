@@ -50,11 +50,13 @@ class Item:
 
     def __post_init__(self) -> None:
         if not self.forms:
-            raise ValueError(f"item {self.key!r} has no form")
+            raise ValueError(f"item {self.key!r} has no forms")
         for form in self.forms:
             # Required of pieces by `TokenCounter.additive`.
             if form[:1].isspace() or form[-1:] != "\n":
-                raise ValueError(f"item {self.key!r}: a form begins with a visible character and ends with a line feed")
+                raise ValueError(
+                    f"item {self.key!r}: a form must begin with a visible character and end with a line feed"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,9 +213,9 @@ class PartFill:
             reason = "left out: the budget is 0 tokens"
         elif form is None:
             needs = f"{'its shortest form' if len(item.forms) > 1 else 'it'} needs {self._form_cost(index, 0):,} tokens"
-            reason = f"left out: {needs}, {offered:,} were left of the {self.room:,} for this part"
+            reason = f"left out: {needs}, but only {offered:,} of this part's {self.room:,} were left"
         else:
-            reason = shown_reason(item, form, full, f"{offered:,} could be had")
+            reason = shown_reason(item, form, full, f"but only {offered:,} were available")
         tokens = 0 if form is None else self._form_cost(index, form)
         return placed(item, form, self._texts[index], tokens, full, reason)
 
@@ -223,7 +225,7 @@ def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
     if form == len(item.forms) - 1:
         return f"{item.pinned_for}: in full" if item.pinned else "in full"
     pinned = f"{item.pinned_for}: " if item.pinned else ""
-    return f"{pinned}form {form + 1} of {len(item.forms)}: the full one needs {full:,} tokens, {limit}"
+    return f"{pinned}form {form + 1} of {len(item.forms)}: the full form needs {full:,} tokens, {limit}"
 
 
 def placed(item: Item, form: int | None, texts: Sequence[str], tokens: int, full: int, reason: str) -> Placement:

@@ -132,7 +132,7 @@ class OrchestratorContext(MappingAccess):
         if self.preamble_tokens:
             lines.append(f"preamble: {self.preamble_tokens:,} tokens")
         if self.turns is not None:
-            lines.append(f"the last {self.turns.turns} turns begin the epoch in full: {self.turns.reason}")
+            lines.append(f"the epoch begins with the last {self.turns.turns} turns in full: {self.turns.reason}")
         pieces = self.preamble_tokens
         for room in self.rooms:
             placements = [p for p in self.placements if p.part is room.part]
@@ -140,7 +140,7 @@ class OrchestratorContext(MappingAccess):
             lines += [self._headline(room, tokens, placements), *map(_line, placements)]
             pieces += tokens
         if pieces != self.tokens:
-            lines.append(f"The pieces count {pieces:,} tokens one by one, the whole {self.tokens:,}.")
+            lines.append(f"Counted one by one, the pieces have {pieces:,} tokens; the whole text has {self.tokens:,}.")
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines) + "\n"
 
@@ -207,7 +207,7 @@ def with_recalled(
     text, used, placements = largest_fit(layout, lambda filled: filled[1], room)
     told = [replace(each, reason=f"{reasons[each.key]}; {each.reason}") for each in placements]
     for item in standing:
-        reason = f"{reasons[item.key]}; left out: the context has it already"
+        reason = f"{reasons[item.key]}; left out: already in the context"
         told.append(placed(item, None, item.forms, 0, counter.count(item.forms[-1]), reason))
     border = fill.border_cost if text else 0
     recalled = PartRoom(part=Part.RECALLED, share_tokens=room, room_tokens=room, border_tokens=border)

@@ -84,11 +84,11 @@ class ContextWindowTracker:
         critical_threshold: float = 0.95,
     ) -> None:
         if max_tokens < 1:
-            raise ValueError(f"max_tokens is {max_tokens}: a window holds at least 1 token")
+            raise ValueError(f"max_tokens is {max_tokens}: must be at least 1")
         if not 0 < warning_threshold < refresh_threshold < critical_threshold <= 1:
             raise ValueError(
                 f"thresholds are warning {warning_threshold}, refresh {refresh_threshold}, critical "
-                f"{critical_threshold}: they must ascend, from over 0 to at most 1"
+                f"{critical_threshold}: they must ascend, be above 0 and at most 1"
             )
         self.max_tokens = max_tokens
         self.warning_threshold = warning_threshold
@@ -168,7 +168,7 @@ class ContextWindowTracker:
 
     def _change(self, tokens: int, event: UsageEvent) -> None:
         if tokens < 0:
-            raise ValueError(f"tokens is {tokens}: usage cannot be negative")
+            raise ValueError(f"tokens is {tokens}: must be at least 0")
         refreshes = 0
         with self._lock:
             before = self._used

@@ -85,7 +85,7 @@ def carry(blame: tuple[_T, ...], old_text: str, new_text: str, new_origin: Calla
     """
     old, new = split_lines(old_text), split_lines(new_text)
     if len(blame) != len(old):
-        raise ValueError(f"the blame is of {len(blame):,} lines, the text has {len(old):,}")
+        raise ValueError(f"the blame has {len(blame):,} lines, but the text has {len(old):,}")
     if old == new:
         return blame
     kept = dict(matched_lines(old, new))

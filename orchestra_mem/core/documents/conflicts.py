@@ -1,7 +1,7 @@
 """Show merge conflicts inside the document: the person's lines stay, the machine's follow in a marked block.
 
     - the person's line
-    <!-- conflict 3f9a1c: the line above is yours and stands; … Delete this block, or: orchestra-mem accept 3f9a1c -->
+    <!-- conflict 3f9a1c: the line above is yours and was kept; … run: orchestra-mem accept 3f9a1c -->
     > - the machine's line
     <!-- /conflict 3f9a1c: 1 line, 8c1f0e -->
 
@@ -32,7 +32,7 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 _MARKER = re.compile(r"[ \t]*<!-+[ \t]*/?[ \t]*conflict[ \t]+[0-9a-f]{4}", re.IGNORECASE)
-_NOT_WHOLE = "this marker is of no whole conflict: what stands there is your text now, delete this line"
+_NOT_WHOLE = "this conflict marker does not belong to an intact block, so it counts as your text: delete this line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,8 @@ def _block(
     used.add(name)
     said = _said(len(own), bool(machine), machines)
     return [
-        f"<!-- conflict {name}: {said}. Delete this block, or: orchestra-mem accept {name} -->{cr}",
+        f"<!-- conflict {name}: {said}. To reject this, delete the block; to accept it, run: "
+        f"orchestra-mem accept {name} -->{cr}",
         *(f"> {line}{cr}" if line else f">{cr}" for line in machine),
         f"<!-- /conflict {name}: {len(own)} line{'s' if len(own) != 1 else ''}, {digest} -->{cr}",
     ]
@@ -117,16 +118,16 @@ def _block(
 
 def _said(own: int, has_other: bool, machines: tuple[str, str] | None) -> str:
     """Say whose lines stand, and what the other side has: the machine, or with `machines` the other machine."""
-    above, stand, them = f"the {own} lines above are", "stand", "them"
+    above, stand, them = f"the {own} lines above are", "were kept", "them"
     if own == 1:
-        above, stand, them = "the line above is", "stands", "it"
+        above, stand, them = "the line above is", "was kept", "it"
     if machines is None:
-        mine, gone = "yours", "you took lines out here"
-        theirs, out = "the machine would write this", f"the machine would take {them} out"
+        mine, gone = "yours", "you deleted lines here"
+        theirs, out = "the machine would write this", f"the machine would delete {them}"
     else:
         here, there = machines
-        mine, gone = f"from {here}", f"on {here} lines were taken out here"
-        theirs, out = f"{there} has this", f"{there} has taken it out"
+        mine, gone = f"from {here}", f"lines were deleted here on {here}"
+        theirs, out = f"{there} has this", f"{there} has deleted {them}"
     if not own:
         return f"{gone}; {theirs}"
     return f"{above} {mine} and {stand}; {f'{theirs} instead' if has_other else out}"
@@ -215,14 +216,14 @@ def accept(text: str, conflict_id: str, *, both: bool = False) -> Resolved:
     machine = [f"{line}{cr}" for line in split_lines(block.machine)]
     start = block.line - 1
     if both:
-        note = "your lines stand, and the machine's follow them"
+        note = "your lines were kept, followed by the machine's lines"
     elif block.unchanged:
         start -= block.person_lines
-        note = "the machine's lines stand now"
+        note = "the machine's version was accepted"
     elif machine:
-        note = "the lines above were changed meanwhile: they stay, and the machine's follow them"
+        note = "the lines above were changed since then: they were kept, followed by the machine's lines"
     else:
-        note = "the lines above were changed meanwhile: they stay; the machine would have taken them out"
+        note = "the lines above were changed since then: they were kept; the machine would have deleted them"
     at_end = block.last_line == len(lines)
     lines[start : block.last_line] = machine
     if at_end and lines:
@@ -234,7 +235,7 @@ def reject(text: str, conflict_id: str) -> Resolved:
     """Remove a block and keep the person's lines."""
     lines, block = text.split("\n"), _found(text, conflict_id)
     del lines[block.line - 1 : block.last_line]
-    return Resolved(text="\n".join(lines), line=block.line, replaced=False, note="your lines stand")
+    return Resolved(text="\n".join(lines), line=block.line, replaced=False, note="your lines were kept")
 
 
 def _found(text: str, conflict_id: str) -> ConflictBlock:

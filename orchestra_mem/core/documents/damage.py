@@ -31,14 +31,14 @@ _FENCED = re.compile(
 # Front matter as this program writes it, below the top of a document.
 _FRONT_BELOW = re.compile(r"^---[ \t]*\r?\n(?=format: )(?:[a-z_]+:[^\n]*\n)+---[ \t]*\r?$", re.MULTILINE)
 _GIT_MARKER = re.compile(r"^(?P<marker><{7}|>{7}|\|{7}) [^\n]*$", re.MULTILINE)
-_AS_TEXT = "it is served as the text it is"
-_LEFT = "and the file is left as it is"
+_AS_TEXT = "it is served as plain text"
+_LEFT = "and the file is not changed"
 
 
 def text_faults(data: bytes) -> list[tuple[int, str, str]]:
     """Find the faults of a document: line (from 1; 0 for all lines), problem, and how it is handled until repaired."""
     if not data.strip():
-        return [(0, "is empty", "nothing of it is served; what the machine writes next stands there alone")]
+        return [(0, "is empty", "nothing is served; the machine's next write will be its only content")]
     if fault := unchangeable(data):  # not text, so no other check applies
         return [fault]
     text = data.decode("utf-8", "surrogateescape")
@@ -59,19 +59,23 @@ def _copied_numbers(text: str) -> Iterator[tuple[int, str, str]]:
             said = read_line(line.fact.text).content
             first, says = firsts.setdefault(line.fact.number, (line.place + 1, said))
             if said != says:
-                problem = f"bears ({line.fact.number}) as line {first} does, and says something else"
-                yield line.place + 1, problem, "it is kept as text; without its number it is heard as a new line"
+                problem = f"has the number ({line.fact.number}) of line {first}, but a different text"
+                yield line.place + 1, problem, "it is kept as text; delete its number to add it as a new line"
 
 
 def unchangeable(data: bytes) -> tuple[int, str, str] | None:
     """Return the fault, as from `text_faults`, that prevents the machine from writing to a document; None if it may."""
     if _utf_16(data):
-        return 0, "is UTF-16, not UTF-8; save it as UTF-8", f"what it says is served, {_LEFT}"
+        return 0, "is UTF-16, not UTF-8; save it as UTF-8", f"its content is served, {_LEFT}"
     count = data.count(b"\0")
     if not count:
         return None
     told, them = ("a NUL byte", "it") if count == 1 else (f"the first of {count:,} NUL bytes", "them")
-    return data.count(b"\n", 0, data.index(b"\0")) + 1, f"{told}; delete it", f"it is served without {them}, {_LEFT}"
+    return (
+        data.count(b"\n", 0, data.index(b"\0")) + 1,
+        f"{told}; delete {them}",
+        f"it is served without {them}, {_LEFT}",
+    )
 
 
 def shown(data: bytes, size_bytes: int) -> str:
@@ -90,7 +94,7 @@ def shown(data: bytes, size_bytes: int) -> str:
     if not clipped:
         return text
     whole = text[: text.rfind("\n") + 1] or text
-    told = f"*Of {size_bytes / 1e6:,.1f} MB the first {len(data) / 1e6:,.1f} are shown here.*"
+    told = f"*Only the first {len(data) / 1e6:,.1f} of {size_bytes / 1e6:,.1f} MB are shown here.*"
     # A separate section, so that the note survives if the last section is shortened.
     return f"{whole}\n## Clipped\n\n{told}\n"
 
@@ -112,12 +116,12 @@ def _byte_faults(data: bytes) -> Iterator[tuple[int, str, str]]:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
         problem = f"is not UTF-8: 0x{data[error.start]:02x} at byte {column} of the line (Latin-1?); save it as UTF-8"
-        yield line, problem, "it is served as text, and this byte stays as it is"
+        yield line, problem, "it is served as text, and this byte is kept"
 
 
 def _second_fronts(text: str) -> Iterator[tuple[int, str]]:
     """Find further front matter: any right below the first, and anywhere below if this program wrote it."""
-    problem = "a second front matter; the first counts, delete the other"
+    problem = "a second front matter; only the first one is used: delete this one"
     rest = without_front_matter(text)
     if len(rest) == len(text):
         return
@@ -136,7 +140,7 @@ def _git_markers(text: str) -> Iterator[tuple[int, str]]:
         return
     for match in _GIT_MARKER.finditer(_without_fenced(text)):
         line = text.count("\n", 0, match.start()) + 1
-        yield line, f"git has left {match['marker']} here: keep one of the two texts, delete the markers"
+        yield line, f"a git conflict marker ({match['marker']}): keep one of the two texts and delete the markers"
 
 
 def _without_fenced(text: str) -> str:

@@ -129,22 +129,22 @@ def _scalar(value: str) -> str:
 def front_matter_fault(text: str) -> tuple[int, str] | None:
     """Return the first fault in a document's front matter: line (from 1) and problem; None if it is valid."""
     if not text.lstrip("\ufeff").startswith("---"):
-        return 1, "the front matter is missing; it begins with a line of three dashes"
+        return 1, "the front matter is missing; it must begin with a line of three dashes"
     front = FRONT.match(text)
     if front is None:
         return 1, "the front matter is not closed by a line of three dashes"
     for number, line in enumerate(front["body"].split("\n"), start=2):
         if line.strip() and not line.lstrip().startswith(("#", "- ")) and not _FIELD.match(line.lstrip()):
-            return number, f"{line.strip()[:60]!r} is no `key: value`"
+            return number, f"{line.strip()[:60]!r} is not of the form `key: value`"
     import yaml  # imported here: slow to import, and needed for few documents
 
     try:
         yaml.safe_load(front["body"])
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        return (mark.line + 2 if mark else 1), f"is no YAML: {error.problem or error.context}"
+        return (mark.line + 2 if mark else 1), f"is not valid YAML: {error.problem or error.context}"
     except (yaml.YAMLError, ValueError) as error:
-        return 1, f"is no YAML: {error}"
+        return 1, f"is not valid YAML: {error}"
     return None
 
 

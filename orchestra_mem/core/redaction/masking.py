@@ -159,14 +159,17 @@ class Rules:
         self._own = [own for own in self._compiled(self.patterns.items()) if own[0] not in self._unasked]
         self._allowed = [pattern for _, pattern in self._compiled(("allow", each) for each in self.allow_patterns)]
         unknown = on.union(self.skip_kinds).difference(self.patterns, GROUPS, *GROUPS.values())
-        self.faults += [f"there is no kind {kind!r} to switch" for kind in sorted(unknown)]
+        self.faults += [
+            f"unknown kind {kind!r}; use a built-in kind, a group or one of your own patterns"
+            for kind in sorted(unknown)
+        ]
 
     def _compiled(self, patterns: Iterable[tuple[str, str]]) -> Iterator[tuple[str, re.Pattern[str]]]:
         for name, pattern in patterns:
             named = _KIND.fullmatch(name)
-            fault = fault_of(pattern) if named else "its name is not of small letters, digits and hyphens"
+            fault = fault_of(pattern) if named else "its name must consist of lower-case letters, digits and hyphens"
             if fault:
-                self.faults.append(f"the pattern {name!r} ({pattern}) is left out: {fault}")
+                self.faults.append(f"the pattern {name!r} ({pattern}) is ignored: {fault}")
             else:
                 yield name, re.compile(pattern, re.MULTILINE)
 

@@ -27,11 +27,11 @@ def fault_of(pattern: str) -> str:
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        return f"it is no regular expression: {error}"
+        return f"it is not a valid regular expression: {error}"
     if compiled.match("") is not None:
-        return "it matches the empty text"
+        return "it matches empty text"
     if compiled.flags & re.VERBOSE or _REFERENCE.search(pattern):
-        return "it refers back to a group, or is of the verbose form"
+        return "it uses a back-reference, a conditional group or verbose mode, which are not supported"
     return _slow_part(pattern, compiled.flags)
 
 
@@ -86,13 +86,13 @@ def _slow_part(pattern: str, flags: int) -> str:
             taken, inside, before = _taken(token["item"], flags, sample), False, repeats
             takes = bool(taken)
         if inside and repeat not in ("", "?"):
-            return f"what is repeated at character {token.end()} varies itself"
+            return f"the repeat at character {token.end()} repeats a group of variable length, which is slow"
         groups[-1].varies |= inside or varying
         groups[-1].characters |= taken
         groups[-1].takes |= takes and not optional
         if varying:
             if any(taken & other for other in before):
-                return f"the repeat at character {token.end()} takes what one before it can take"
+                return f"the repeat at character {token.end()} can match the same text as an earlier one, which is slow"
             repeats = (*repeats, taken)
         elif token["item"] and taken:
             repeats = tuple(other for other in repeats if other & taken)

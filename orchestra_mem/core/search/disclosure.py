@@ -68,10 +68,10 @@ class RetrievedPassage:
         if reasons.identifiers:
             told.append(f"has {', '.join(reasons.identifiers)}")
         if reasons.keyword_rank:
-            told.append(f"by words rank {reasons.keyword_rank} ({reasons.keyword_score:.2f})")
+            told.append(f"rank {reasons.keyword_rank} by words ({reasons.keyword_score:.2f})")
         if reasons.dense_rank:
-            told.append(f"by meaning rank {reasons.dense_rank} (cosine {reasons.dense_score:.2f})")
-        return ", ".join(told) or "stands beside what was found"
+            told.append(f"rank {reasons.dense_rank} by meaning (cosine {reasons.dense_score:.2f})")
+        return ", ".join(told) or "next to a hit"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,9 +234,9 @@ class _Layout:
     def _entry(self, number: int, placement: Placement | None, *, most: int, indexed: bool) -> DisclosedEntry:
         recollection, costs = self._recollections[number], self._costs[number]
         if placement is None:
-            how = f"left out: its shortest form needs {costs[0]:,} tokens, twice an equal share is {most:,}"
+            how = f"left out: its shortest form needs {costs[0]:,} tokens, more than twice an equal share ({most:,})"
         elif placement.form is not None and placement.forms < len(costs) and placement.form == placement.forms - 1:
-            how = f"shortened: in full it needs {costs[-1]:,} tokens, twice an equal share is {most:,}"
+            how = f"shortened: in full it needs {costs[-1]:,} tokens, more than twice an equal share ({most:,})"
         else:
             how = placement.reason
         also = f"; also in {', '.join(recollection.also)}" if recollection.also else ""

@@ -29,14 +29,19 @@ TRANSITIONS: Mapping[WorkStatus, Mapping[WorkStatus, str]] = {
         _DONE: "finished",
         _FAILED: "marked as failed",
         _BLOCKED: "blocked",
-        _PENDING: "put back",
+        _PENDING: "reset to pending",
         _DEFERRED: "deferred",
         _CANCELLED: "cancelled",
     },
     _BLOCKED: {_PENDING: "unblocked", _DEFERRED: "deferred", _CANCELLED: "cancelled"},
-    _DEFERRED: {_PENDING: "taken up again", _IN_PROGRESS: "started", _CANCELLED: "cancelled"},
-    _FAILED: {_IN_PROGRESS: "started again", _PENDING: "put back", _DEFERRED: "deferred", _CANCELLED: "cancelled"},
-    _DONE: {_IN_PROGRESS: "reopened", _PENDING: "put back"},
+    _DEFERRED: {_PENDING: "reset to pending", _IN_PROGRESS: "started", _CANCELLED: "cancelled"},
+    _FAILED: {
+        _IN_PROGRESS: "started again",
+        _PENDING: "reset to pending",
+        _DEFERRED: "deferred",
+        _CANCELLED: "cancelled",
+    },
+    _DONE: {_IN_PROGRESS: "reopened", _PENDING: "reset to pending"},
     _CANCELLED: {_PENDING: "reopened"},
 }
 """The statuses that may follow each status, each with the verb that messages use for the transition."""
@@ -186,7 +191,7 @@ def taken_back(item: WorkItem, changes: Sequence[NetChange], now: datetime) -> W
     for change in changes:
         if (present := field_text(item, change.field)) != change.after:
             raise InvalidChangeError(
-                f"{item.name} has been changed again since: {change.field} was made {change.after!r} and is now "
+                f"{item.name} has been changed again since: {change.field} was set to {change.after!r} and is now "
                 f"{present!r}; undo the later change first"
             )
         item = with_field(item, change.field, change.before)
@@ -213,12 +218,12 @@ def describe_changes(events: Iterable[WorkEvent], item: Callable[[int], WorkItem
     ]
     lines = [_line(each, item(each.item).name) for each in told[:_MAX_DESCRIBED]]
     more = len(told) - _MAX_DESCRIBED
-    return "; ".join([*lines, *([f"and {more} changes more"] if more > 0 else [])])
+    return "; ".join([*lines, *([f"and {more} more"] if more > 0 else [])])
 
 
 def _line(change: NetChange | WorkEvent, name: str) -> str:
     if change.field == CREATED:
         return f"{name} was created"
     if change.field == NOTE:
-        return f"noted with {name}: {change.after}"
+        return f"note on {name}: {change.after}"
     return f"{name}: {change.field.replace('_', ' ')} {change.after or 'none'}, was {change.before or 'none'}"

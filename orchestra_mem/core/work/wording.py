@@ -32,10 +32,10 @@ def kept_title(title: str) -> str:
     """
     kept = " ".join(kept_text(title).split())
     if all(unicodedata.category(each) in _UNSEEN for each in kept):
-        raise InvalidChangeError(f"{title[:40]!r} is no title; give it at least one visible character")
+        raise InvalidChangeError(f"{title[:40]!r} is not a title; give it at least one visible character")
     if len(kept) > MAX_TITLE_CHARS:
         raise InvalidChangeError(
-            f"a title of {len(kept):,} characters is too long, {MAX_TITLE_CHARS} are allowed; "
+            f"the title has {len(kept):,} characters, at most {MAX_TITLE_CHARS} are allowed; "
             "put the rest into the description"
         )
     return kept
@@ -95,7 +95,7 @@ def checked_priority(priority: int) -> int:
         InvalidChangeError: The priority is not 1 to 5.
     """
     if priority not in PRIORITIES:
-        raise InvalidChangeError(f"{priority!r} is no priority; it goes from 1 (first) to 5 (last)")
+        raise InvalidChangeError(f"priority is {priority!r}: must be 1 (first) to 5 (last)")
     return int(priority)
 
 
@@ -106,5 +106,5 @@ def checked_rank(rank: float) -> float:
         InvalidChangeError: The rank is not a finite number.
     """
     if not math.isfinite(rank):
-        raise InvalidChangeError(f"{rank} is no rank; it is any finite number")
+        raise InvalidChangeError(f"rank is {rank}: must be a finite number")
     return float(rank)

@@ -117,7 +117,9 @@ def test_kinds_are_switched_by_name_and_by_group() -> None:
     assert kinds(text) == ["github-token", "aws-key"]
     assert kinds(text, Rules(key=KEY, skip_kinds=["aws-key"])) == ["github-token"]
     assert kinds(text, Rules(key=KEY, add_kinds=["email"], skip_kinds=["secrets"])) == ["email"]
-    assert Rules(key=KEY, add_kinds=["e-mail"]).faults == ["there is no kind 'e-mail' to switch"]
+    assert Rules(key=KEY, add_kinds=["e-mail"]).faults == [
+        "unknown kind 'e-mail'; use a built-in kind, a group or one of your own patterns"
+    ]
     assert {"private-key", "password"} < GROUPS["secrets"]
 
 
@@ -162,7 +164,7 @@ def test_own_patterns_find_the_same_in_a_text_and_in_a_value(pattern: str, text:
 def test_a_broken_pattern_is_named_and_the_rest_goes_on() -> None:
     """An invalid pattern is reported by name, and the other patterns and detectors still work."""
     wanted = Rules(key=KEY, patterns={"bad": "(", "Good": "x+", "good": "x{3}"}, allow_patterns=("[",))
-    assert [fault.partition(" is left out: ")[0] for fault in wanted.faults] == [
+    assert [fault.partition(" is ignored: ")[0] for fault in wanted.faults] == [
         "the pattern 'bad' (()", "the pattern 'Good' (x+)", "the pattern 'allow' ([)",
     ]  # fmt: skip
     assert kinds(f"{GITHUB} xxx", wanted) == ["github-token", "good"]
