@@ -181,7 +181,7 @@ def storage_error(error: OSError, doing: str, path: Path) -> StorageError:
     if error.errno in _FULL:
         return StorageFullError(f"{doing} {path}: {cause}; free some space and try again; nothing recorded is lost")
     if error.errno in _READ_ONLY:
-        right = "read" if doing == "reading" else "write"
+        right = "read" if doing in ("reading", "listing") else "write"
         return StorageReadOnlyError(f"{doing} {path}: {cause}; give this user the right to {right} there")
     return StorageError(f"{doing} {path}: {cause}")
 

@@ -196,7 +196,7 @@ def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypa
         memory.update_index()
         before = _sources(memory, "doctor", mode=SearchMode.DENSE)
         assert before[0] == "op 901"
-    monkeypatch.setattr("orchestra_mem.build.search._embedder", lambda *_: _Shorter())
+    monkeypatch.setattr("orchestra_mem.build.search.open_embedder", lambda *_: _Shorter())
     with open_memory(tmp_path, config=config) as memory:
         found = memory.search("doctor", mode=SearchMode.DENSE)
         assert [hit.chunk.source for hit in found.hits] == before

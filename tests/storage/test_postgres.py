@@ -192,14 +192,16 @@ def test_a_connection_that_was_cut_is_met_by_nobody(
 def test_a_statement_that_the_server_ends_is_told_as_that(
     tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
 ) -> None:
-    """A statement that hits the server's `statement_timeout` is reported as such, not as a lost connection."""
+    """A statement that the server or the driver ends is reported with its own cause, not as a lost connection."""
     with postgres.connect() as connection, ExitStack() as stack:
         connection.execute("ALTER DATABASE postgres SET statement_timeout = '300ms'")
         stack.callback(connection.execute, "ALTER DATABASE postgres RESET statement_timeout")
         database = stack.enter_context(closing(open_database(tmp_path, load_settings(tmp_path, {}, config))))
         with pytest.raises(StorageError, match="the server cancelled it: statement_timeout expired") as told:
             database.value("SELECT pg_sleep(5)")
-    assert "cannot be reached" not in str(told.value)
+        with pytest.raises(StorageError, match="parameters") as refused:
+            database.value("SELECT 1", (1,))
+    assert "cannot be reached" not in f"{told.value} {refused.value}"
 
 
 def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, config: dict[str, Any]) -> None:

@@ -288,7 +288,9 @@ class PostgresDatabase(SqlDatabase):
             return StorageReadOnlyError(f"{text}; give this user the right to write there")
         if isinstance(error, psycopg.errors.RaiseException):  # by `refuse_writes`
             return StorageError(f"{doing}: {self._name}: {error.diag.message_primary}")
-        if isinstance(error, PoolTimeout) or (error.sqlstate or "08")[:2] in ("08", "57"):
+        # Without a state the server has not answered, unless psycopg itself refused the query.
+        state = error.sqlstate or ("08" if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) else "")
+        if state[:2] in ("08", "57"):
             self._is_away |= isinstance(error, PoolTimeout)
             return ServerAwayError(f"{text}; the server cannot be reached: check that it runs, and storage.url")
         return StorageError(text)

@@ -45,7 +45,7 @@ def read_patterns(given: Mapping[str, str]) -> tuple[dict[ItemType, re.Pattern[s
     for name, pattern in given.items():
         bounded = rf"(?i)\b(?:{pattern})\b"
         if pattern and (fault := fault_of(bounded)):
-            faults.append(f"catalog.extraction_patterns.{name}: {pattern!r} is ignored: {fault}")
+            faults.append(f"catalog.extraction_patterns.{name}: {pattern!r} is ignored: {fault_of(pattern) or fault}")
         elif pattern:
             patterns[ItemType(name)] = re.compile(bounded)
     return patterns, faults
