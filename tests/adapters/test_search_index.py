@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
+from math import log
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +17,7 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.errors import ClosedError
 from orchestra_mem.search_types import EVERYTHING, Chunk, SearchFilter, SearchIndex, Tier
-from tests.adapters.search_samples import analyse, terms
+from tests.adapters.search_samples import START, analyse, terms
 
 
 @pytest.fixture
@@ -33,6 +36,51 @@ def _chunk(key: str, text: str = "", **others: object) -> Chunk:
 def _found(index: SearchIndex, *words: str, where: SearchFilter = EVERYTHING) -> list[str]:
     ranking = index.keyword(terms(*words), where, 100)
     return [chunk.key for chunk in index.chunks(ranking.ids) if chunk]
+
+
+FIVE = [
+    _chunk("a", "gate", session="s", pattern="p", time=START),
+    _chunk("b", "gate gate gate gate", agent="dana", time=START + timedelta(hours=1)),
+    _chunk("c", "lid", heading=("gate",), title="pump", position=-3, item=7),
+    _chunk("d", "#12 door", group="S2", kind="error"),
+    _chunk("e", "pump lid lid lid", position=7, tier=Tier.EPISODIC),
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "keys"),
+    [
+        (SearchFilter(session="s"), "a"), (SearchFilter(pattern="p"), "a"), (SearchFilter(agent="dana"), "b"),
+        (SearchFilter(item=7), "c"), (SearchFilter(kinds=("error", "x")), "d"),
+        (SearchFilter(tiers=(Tier.EPISODIC,)), "e"), (SearchFilter(until=START), ""),
+        (SearchFilter(until=START + timedelta(hours=1)), "a"), (SearchFilter(since=START), "ab"),
+        (SearchFilter(since=START, agent="dana"), "b"), (SearchFilter(session="s", item=7), ""),
+    ],
+)  # fmt: skip
+def test_a_filter_leaves_what_fits_all_its_conditions(index: DiskSearchIndex, where: SearchFilter, keys: str) -> None:
+    """Each condition alone leaves out the others; `since` includes its moment, `until` does not."""
+    index.add(FIVE)
+    assert sorted(_found(index, "gate", "pump", "#12", where=where)) == [*keys]
+
+
+def test_scores_are_bm25_and_neighbours_are_by_position(index: DiskSearchIndex) -> None:
+    """Scores are those computed by hand, over the chunks that are there; equal positions are ordered by id."""
+    ids = index.add(FIVE)
+    assert index.add([_chunk("gone", "gate pump"), *FIVE]).tolist() == [6, *ids]
+    assert index.remove(["gone"]) == 1
+    # The chunks have 1, 4, 3, 3 and 4 terms, 3 on average: 0.9 * (1 - 0.4 + 0.4 / 3 * length) is 0.54 + 0.12 * length.
+    # A title counts 3, a heading 2, an exact name 2 + 1, and four times count as three.
+    gate, pump, number = log(1 + 2.5 / 3.5) * 1.9, log(1 + 3.5 / 2.5) * 1.9, log(1 + 4.5 / 1.5) * 1.9
+    scores = {
+        1: gate / 1.66, 2: gate * 3 / 4.02, 3: gate * 2 / 2.9 + pump * 3 / 3.9, 4: number * 3 / 3.9, 5: pump / 2.02,
+    }  # fmt: skip
+    found = index.keyword(terms("gate", "pump", "#12", "unheard"), EVERYTHING, 9)
+    assert found.ids.tolist() == sorted(scores, key=lambda each: -scores[each])
+    assert dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True)) == pytest.approx(scores)
+    assert index.document_frequency(["gate", "pump", "#12", "unheard"]).tolist() == [3, 2, 1, 0]
+    assert index.neighbours(np.arange(7), 2).tolist() == [
+        [0, 0, 0, 0], [0, 3, 2, 5], [3, 1, 5, 0], [0, 0, 1, 2], [0, 0, 0, 0], [1, 2, 0, 0], [0, 0, 0, 0],
+    ]  # fmt: skip
 
 
 def test_ids_are_never_given_again(tmp_path: Path) -> None:

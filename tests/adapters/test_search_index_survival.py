@@ -1,8 +1,10 @@
-"""The search index with damaged files, and in use by several processes and threads at once."""
+"""The search index with damaged files, killed in a change, and in use by several processes and threads at once."""
 
 from __future__ import annotations
 
+import os
 import random
+import signal
 import sqlite3
 import threading
 import time
@@ -12,15 +14,18 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.adapters.search_index.inspection import inspect
 from orchestra_mem.errors import StorageError
 from orchestra_mem.search_types import EVERYTHING, Chunk
 from tests.adapters.search_samples import MODEL, analyse, some_chunk, terms, unit_vectors
+from tests.processes import python
 
 
 def _chunk(key: str) -> Chunk:
@@ -100,6 +105,43 @@ def test_damaged_bytes_are_told_or_do_no_harm(seed: int, count: int) -> None:
             assert (index.count(), index.problems) == (0, ())
             index.add([_chunk("new")])
             assert index.count() == 1
+
+
+_KILLED = "import sys; from tests.adapters.test_search_index_survival import _change; _change(*sys.argv[1:])"
+_POINTS = [f"index.{n}.commit.{when}" for n in ("remove", "orphans", "words", "drop") for when in ("before", "after")]
+
+
+def _change(folder: str, last: str = "") -> None:
+    """Remove ten chunks, do the upkeep, and delete the vectors of a model; kill this process at the point `last`."""
+
+    def reach(point: str) -> None:
+        if point == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with closing(DiskSearchIndex(Path(folder), analyse, words=WordLlamaEmbedder(), write_point=reach)) as index:
+        index.remove([f"k{number}" for number in range(10)])
+        index.maintain()
+        index.drop_model(MODEL)
+
+
+@pytest.mark.parametrize("done", range(len(_POINTS)))
+def test_a_kill_leaves_each_step_done_or_not_begun(tmp_path: Path, done: int) -> None:
+    """A step is complete after its commit and absent before; repeated after the kill, all steps are complete."""
+    _filled(tmp_path)
+    (tmp_path / "vectors-orphan.f32").touch()
+    python(_KILLED, tmp_path, _POINTS[done], status=-signal.SIGKILL)
+    for removed, cut, dropped in ((done >= 1, done >= 5, done >= 7), (True, True, True)):
+        assert inspect(tmp_path, thorough=True).fault is None
+        with closing(DiskSearchIndex(tmp_path, analyse)) as index:
+            ids = np.arange(11 if removed else 1, 61)
+            assert (index.problems, index.count()) == ((), len(ids))
+            assert index.models() == ({} if dropped else {MODEL: len(ids)})
+            assert index.vectors(MODEL, ids) == pytest.approx(unit_vectors(60)[ids - 1] * (not dropped))
+            assert index.outlines(np.arange(61), EVERYTHING).cut.tolist() == [cut] * len(ids)
+            gates = [number for number in ids if "gate" in _chunk(f"k{number - 1}").embedded_text.split()]
+            assert sorted(index.keyword(terms("gate"), EVERYTHING, 99).ids) == gates
+        _change(str(tmp_path))
+    assert [*tmp_path.glob("vectors-*")] == []
 
 
 def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.context.assembly import PREAMBLE
 from orchestra_mem.core.search.disclosure import RetrievedPassage, disclose, distinct, recalled_item
-from orchestra_mem.core.search.echoes import without_recalled
+from orchestra_mem.core.search.echoes import MARK, fenced, without_recalled
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import Chunk, Hit, Reasons, Tier
 from orchestra_mem.types import Json
@@ -84,6 +85,14 @@ def test_passages_of_one_section_are_one_memory() -> None:
     whole = "Red walls.\nBlue doors.\nA green roof."
     found = distinct([memory(1, "Red walls.", whole), memory(1, "A green roof.", whole), memory(2, "Tea.")])
     assert [each.passage for each in found] == ["Red walls.\nA green roof.", "Tea."]
+
+
+@given(st.lists(st.text("`~ab \n#<|>", max_size=60) | st.text("`\n", max_size=20), min_size=1, max_size=4))
+def test_nothing_breaks_its_fence(texts: list[str]) -> None:
+    """A markdown parser finds exactly one fence per text, whatever backticks and lines the text contains."""
+    whole = "".join(fenced(text, f"op {number}") for number, text in enumerate(texts))
+    found = [token.info.strip() for token in MarkdownIt("commonmark").parse(whole) if token.type == "fence"]
+    assert found == [f"{MARK} op {number}" for number in range(len(texts))]
 
 
 def test_a_source_cannot_speak_outside_of_its_fence() -> None:

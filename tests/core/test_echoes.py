@@ -28,3 +28,13 @@ def test_the_oldest_are_forgotten() -> None:
     said = [f"This is the sentence with number {number} in it." for number in range(5)]
     echoes.note(said, after=1)
     assert [bool(echoes.without(each, 2)) for each in said] == [True, True, False, False, False]
+
+
+def test_what_one_process_dumps_another_loads() -> None:
+    """Loading a dump, even twice, reproduces the known sentences; loading garbage changes nothing."""
+    echoes, other = noted(SENTENCE), Echoes()
+    for text in (echoes.dump(), echoes.dump(), "rubbish : x: x:y :-1 \ud800", ""):
+        other.load(text)
+        assert other.without(SENTENCE, 6) == ""
+        assert other.without(SENTENCE, 5) == SENTENCE
+    assert other.dump() == echoes.dump()
