@@ -256,21 +256,14 @@ def parse(name: str, arguments: Sequence[str] | None = None) -> Options:
         help="the folder of recordings (default: ../shared/data beside the checkout)",
     )  # fmt: skip
     parser.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        metavar="FIGURE",
-        help="a target that may be missed; it is still reported",
+        "--allow", action="append", default=[], metavar="FIGURE", help="a target that may be missed; still reported"
     )
     parser.add_argument(
         "--times-within", type=float, default=1.0, metavar="N",
         help="let a time take up to N times its target; for machines that others use too",
     )  # fmt: skip
     parser.add_argument(
-        "--model",
-        metavar="MODEL",
-        default="",
-        help="the model to run, if any: a GGUF file, or a name from tools/models.py",
+        "--model", metavar="MODEL", default="", help="the model to run: a GGUF file, or a name from tools/models.py"
     )
     given = parser.parse_args(arguments)
     return Options(

@@ -124,9 +124,7 @@ def examine_work(memory: OrchestratorContextManager, acknowledged: Mapping[str, 
     by_person = {event.item for event in events if event.field == "created" and event.author is Author.PERSON}
     for item in items:
         if item.id not in by_person and told[item.id] < 2:
-            yield Violation(
-                kind="lost", text=f"{item.name} is incomplete: only {told[item.id]} of its changes are recorded"
-            )
+            yield Violation(kind="lost", text=f"{item.name} is incomplete: only {told[item.id]} of its changes exist")
     counted = sum(sum(by_status.values()) for by_status in memory.state.counts().values())
     if counted != len(items):
         yield Violation(kind="duplicated", text=f"the count of items is {counted}, but there are {len(items)}")
@@ -228,9 +226,7 @@ class _Examination:
         shown = [part.summary for part in document.parts if part.summary]
         standing = [s.id for s in self._ledger.summaries(session.id, standing=True)]
         if shown != standing:
-            yield Violation(
-                kind="document", text=f"{name} shows the summaries {shown}, but the current ones are {standing}"
-            )
+            yield Violation(kind="document", text=f"{name} shows the summaries {shown} instead of {standing}")
         ended = session.status is SessionStatus.ARCHIVED
         closing = [part.block.title for part in document.parts if part.block.title in _CLOSING]
         if closing != (list(_CLOSING) if ended else []):
@@ -334,9 +330,7 @@ class _Examination:
         judged = {fact.operation for fact in facts}
         for operation in self._operations:
             if operation.session in ended and operation.type == "decision" and operation.id not in judged:
-                yield Violation(
-                    kind="document", text=f"no fact was extracted from the decision in operation {operation.id}"
-                )
+                yield Violation(kind="document", text=f"no fact comes from the decision in operation {operation.id}")
         text = (self._home / "memory" / f"{DocumentName.DECISION_LOG.value}.md").read_text("utf-8", "surrogateescape")
         # a document that cannot hold all facts shows those of the highest weight
         heaviest = max((fact.weight for fact in facts), default=0.0)

@@ -163,9 +163,7 @@ def measure(options: Options, report: Report) -> None:
             _relevant(memory, agents, 1_000 if options.quick else 10_000, report)
     calls = 1_000 if options.quick else 10_000
     leaks, changed = map(sum, zip(*(_leaks(isolation, calls) for isolation in ("catalog", "strict")), strict=True))
-    report.add(
-        "leaks", leaks, n=2 * calls, note="answers that show an agent another's words, with both isolation settings"
-    )
+    report.add("leaks", leaks, n=2 * calls, note="answers that show an agent another's words; both isolations")
     report.add("others_changed", changed, n=2 * calls, note="items of others that such a call changed")
     with tempfile.TemporaryDirectory(prefix="catalog-") as folder:
         samples = _record(Path(folder), 1_500 if options.quick else 5_000)

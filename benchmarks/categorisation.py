@@ -77,9 +77,7 @@ def _add(report: Report, name: str, service: CategorizationService) -> None:
     report.add(f"{name}_mean_ms", sum(durations_ms) / len(TASKS), n=len(TASKS))
     report.add(f"{name}_max_ms", max(durations_ms), n=len(TASKS))
     if name == "rules":
-        report.add(
-            "rules_matched", with_word / len(TASKS), n=len(TASKS), note="tasks that contain a keyword of the rules"
-        )
+        report.add("rules_matched", with_word / len(TASKS), n=len(TASKS), note="tasks with a keyword of the rules")
         report.add("rules_per_s", 1_000 * len(TASKS) / sum(durations_ms), n=len(TASKS))
     else:
         report.add("model_answered", of_model / len(TASKS), n=len(TASKS), note="the rules answered the others")

@@ -203,9 +203,7 @@ def _report_total(report: Report, tallies: list[Tally]) -> None:
         for key in ("ratio", "must_keep_retained", "invented_identifiers", "expand_exact"):
             report.unmeasured(key, "no history was long enough to be compacted")
         return
-    report.add(
-        "ratio", max(ratios), n=source, note="the largest of all histories: tokens of summaries / tokens of sources"
-    )
+    report.add("ratio", max(ratios), n=source, note="the largest of all histories: summary tokens / source tokens")
     report.add("must_keep_retained", sum(t.facts_kept for t in tallies) / max(1, facts), n=facts)
     report.add("invented_identifiers", sum(len(t.invented) for t in tallies), n=count)
     report.add("expand_exact", sum(t.exact for t in tallies) / max(1, sum(t.expanded for t in tallies)), n=count)

@@ -213,15 +213,8 @@ def check(project: Path, acknowledged: dict[str, int], report: Report, errors: l
     total = len(acknowledged)
     report.add("lost", counts["lost"], n=total, note="acknowledged, but missing or changed")
     report.add("duplicated", counts["duplicated"], n=total, note="in the log twice, or in two tiers")
-    report.add(
-        "errors", len(errors) + counts["restart"], n=total, note="calls that raised an error, or read wrong data"
-    )
-    report.add(
-        "documents_broken",
-        counts["document"],
-        n=sessions,
-        note="torn, inconsistent or left-over documents; n: sessions",
-    )
+    report.add("errors", len(errors) + counts["restart"], n=total, note="calls that failed, or that read wrong data")
+    report.add("documents_broken", counts["document"], n=sessions, note="torn, inconsistent or left over; n: sessions")
     for text in [*errors[:_EXAMPLES], *(f"[{v.kind}] {v.text}" for v in found[:_EXAMPLES])]:
         report.note(text)
 

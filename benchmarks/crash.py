@@ -276,20 +276,14 @@ def measure(options: Options, report: Report) -> None:
     report.add("kills", counts["kills"], n=number, note="processes ended with SIGKILL; n: projects")
     report.add("acknowledged_lost", counts["lost"], n=counts["examined"], note="acknowledged, but missing or changed")
     report.add("duplicated", counts["duplicated"], n=counts["examined"], note="in the log twice, or in two tiers")
-    report.add(
-        "documents_broken", counts["document"], n=counts["examined"], note="torn, inconsistent or left-over documents"
-    )
-    report.add(
-        "restarts_failed", counts["restart"], n=counts["examined"], note="could not be opened, or could not continue"
-    )
+    report.add("documents_broken", counts["document"], n=counts["examined"], note="torn, inconsistent or left over")
+    report.add("restarts_failed", counts["restart"], n=counts["examined"], note="could not open, or could not continue")
     report.add("edits_lost", counts["edit"], n=counts["examined"], note="lines that a person wrote, missing")
     report.add("edits_undone", counts["returned"], n=counts["examined"], note="removed by a person, but there again")
     report.add("points_missed", len(missed), n=len(every), note="named write points without a kill")
     named = sum(count for point, count in reached.items() if point)
     report.add("kills_at_points", named, n=len(every), note="kills at a named write point")
-    report.add(
-        "kills_a_point_min", min(reached[point] for point in every), n=len(every), note="the fewest at one point"
-    )
+    report.add("kills_a_point_min", min(reached[point] for point in every), n=len(every), note="fewest at one point")
     report.note(f"The projects were in {_PARENT}. After SIGKILL the system still has all writes, on disk or not.")
     for text in [*violations[:_EXAMPLES], *(f"never killed at {point}" for point in missed)]:
         report.note(text)

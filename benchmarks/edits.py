@@ -132,9 +132,7 @@ class Life:
 
     def _machine_lost(self, texts: dict[DocumentName, str], facts: Sequence[MustKeep]) -> Iterator[str]:
         known = {token for fact in facts for token in MACHINE.findall(fact.text)}
-        yield from (
-            f"{token} was recorded, but no fact contains it" for token in self.seen.recorded if token not in known
-        )
+        yield from (f"{token} was recorded, but no fact has it" for token in self.seen.recorded if token not in known)
         shown = {int(found) for text in texts.values() for found in NUMBER.findall(text)}
         for fact in facts:
             if not fact.operation or fact.id in self.person.numbers:
@@ -230,11 +228,7 @@ def tell(lives: Sequence[Life], report: Report) -> None:
         found = [f"project {life.number}: {text}" for life in lives for text in life.found[key]]
         report.add_found(key, found, n=n, note=note)
     report.percentiles("visible", [ms for life in lives for ms in life.visible_ms], (50, 95), note="save to context")
-    report.add(
-        "kept_aside",
-        sum(life.kept_aside for life in lives),
-        note="lines kept in a version only, because of simultaneous saves",
-    )
+    report.add("kept_aside", sum(life.kept_aside for life in lives), note="lines only in a version, as saves coincided")
     report.add("saves", len(saves), note=", ".join(f"{n} {s}" for s, n in Counter(s.style for s in saves).items()))
     report.add("old_saves", sum(save.stale for save in saves), note="based on a text opened some rounds earlier")
     skipped = sum(life.person.skipped.total() for life in lives)

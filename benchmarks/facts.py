@@ -246,9 +246,7 @@ def measure(options: Options, report: Report) -> None:
         ends = "ends" if truth == "ended" else "does not change"
         report.add(key, series[f"{truth}, superseded"] / series[truth], n=series[truth], note=f"{note} {ends}")
         share = series[f"{truth}, perhaps"] / series[truth]
-        report.add(
-            key.replace("superseded", "doubted"), share, n=series[truth], note="the same, marked as perhaps superseded"
-        )
+        report.add(key.replace("superseded", "doubted"), share, n=series[truth], note="marked as perhaps superseded")
     for key, share in zip(("failures_closed", "failures_closed_wrongly"), mended("test"), strict=True):
         report.add(key, share, n=52, note="hand-written pairs; half of them only share the subject")
     _measure_recordings(options, report)

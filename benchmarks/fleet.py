@@ -177,11 +177,7 @@ def costs_of(report: Report, alone: Told, watch: Watch) -> Measured:
     held = min(1.0, watch.locked) * total
     for key, value, what in (
         ("lock_held_ms", held, "the time of a record, times the share of samples in which the lock was held"),
-        (
-            "commit_ms",
-            sum(alone.commit_ms) / max(1, len(alone.commit_ms)),
-            "the commit's part of it, including its wait for the disk",
-        ),
+        ("commit_ms", sum(alone.commit_ms) / max(1, len(alone.commit_ms)), "the commit's part, including disk waits"),
         ("server_cpu_ms_per_record", server, "processor time of the server's processes"),
         ("client_cpu_ms_per_record", client, "processor time of the recording process"),
         ("server_s_per_million", server * 1000, "processor time of the server for a million records"),
@@ -226,9 +222,7 @@ def measure_reads(trial: Trial, folder: Path, config: dict[str, Any]) -> None:
     trial.report.add(
         "reads_server_cpu_ms", measured.reads_server, n=_READS, note="the server's time for a context and a search"
     )
-    trial.report.add(
-        "seen_ms", measured.seen, n=len(after_ms), note="what an operation of another process adds to a context"
-    )
+    trial.report.add("seen_ms", measured.seen, n=len(after_ms), note="what another process's record adds to a context")
     trial.report.add("seen_server_cpu_ms", measured.seen_server, n=len(after_ms), note="the server's part of it")
 
 
@@ -266,12 +260,7 @@ def measure_kills(trial: Trial) -> None:
     trial.report.add("kept_twice", twice, n=n, note="refused records were retried with the same key")
     trial.report.add("told_errors", len(told.refused), n=n + len(told.refused), note="the other calls waited")
     trial.report.add("untold_errors", len(told.untold), n=n, note="errors that are not an OrchestraMemError")
-    trial.report.add(
-        "stopped",
-        stopped,
-        n=len(going_on_s),
-        note=f"times that a process did not continue within {_GOES_ON_WITHIN_S} s",
-    )
+    trial.report.add("stopped", stopped, n=len(going_on_s), note=f"times without recovery within {_GOES_ON_WITHIN_S} s")
     trial.report.percentiles("goes_on", going_on_s, (50,), unit="s", note="until every process has recorded again")
     for error in {*told.refused[:2], *told.untold[:3]}:
         trial.report.note(f"told: {error}")

@@ -145,12 +145,8 @@ def _prompts(
         say(f"{kind}: {busy[alike][-1]:.0f} ms, {free[alike][-1]:.0f} ms alone; {waiting} summaries wait")
     for alike, name in ((False, "delay"), (True, "alike")):
         kind = "with the same beginning as the prompts before" if alike else "unlike the prompts before"
-        report.percentiles(
-            f"foreground_{name}", busy[alike], (50, 95), note=f"a prompt {kind}, with work in the background"
-        )
-        report.percentiles(
-            f"foreground_{name}_alone", free[alike], (50, 95), note="the same without work in the background"
-        )
+        report.percentiles(f"foreground_{name}", busy[alike], (50, 95), note=f"a prompt {kind}, with background work")
+        report.percentiles(f"foreground_{name}_alone", free[alike], (50, 95), note="the same without background work")
         ratio = percentile(busy[alike], 95) / percentile(free[alike], 95)
         report.add(f"foreground_{name}_ratio", ratio, n=len(busy[alike]), note="ratio of the 95th percentiles")
     report.percentiles("record", records.ours, (50, 99), note="records meanwhile, including refreshes")

@@ -166,9 +166,7 @@ def measure_memory(quick: bool, report: Report) -> None:
         imports.append(imported)
     note = f"highest during {RSS_OPERATIONS:,} records, minus imports and tokenizer ranks; median of processes"
     report.add("rss_beyond_imports_mb", statistics.median(beyond), n=len(beyond), note=note)
-    report.add(
-        "rss_beyond_imports_and_ranks_mb", statistics.median(with_ranks), n=len(beyond), note="including the ranks"
-    )
+    report.add("rss_beyond_imports_and_ranks_mb", statistics.median(with_ranks), n=len(beyond), note="with the ranks")
     report.add("rss_of_imports_mb", statistics.median(imports), n=len(beyond), note="interpreter, package, psutil")
 
 

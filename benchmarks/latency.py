@@ -241,9 +241,7 @@ def measure_contexts(sizes: Sizes, report: Report) -> None:
     note = f"{middle:,.0f} of {BUDGET:,} tokens (median); {begun} of them began an epoch"
     report.percentiles("context", full, (50, 95, 99, 99.9), note=note)
     report.percentiles("context_render", rendered, (95,), note="`render()` of these")
-    report.percentiles(
-        "context_begin", begun_by, (50, 95), note="each with a different budget, so that it begins an epoch"
-    )
+    report.percentiles("context_begin", begun_by, (50, 95), note="each with a new budget, so that it begins an epoch")
     report.add("context_tokens", middle, n=len(tokens), note="median of the measured contexts")
 
 
@@ -283,9 +281,7 @@ def measure_shared(sizes: Sizes, report: Report) -> None:
                 tokens = sum(each.tokens for each in context.placements if each.part == "shared_decisions")
             for _ in range(sizes.imports):
                 opened.append(float(fresh(OPEN, f"{folder}/{name}", str(WINDOW)).split()[2]))
-            note = (
-                f"{tokens:,} tokens of {SHARED} shared decisions" if tokens else "the same work without a home folder"
-            )
+            note = f"{tokens:,} tokens of {SHARED} shared decisions" if tokens else "the same work without a home"
             report.percentiles(f"context_{name}", asked, (50, 95), note=note)
             report.percentiles(f"context_begin_{name}", begun, (50, 95), note="each begins an epoch")
             report.percentiles(f"context_first_{name}", opened, (50,), note="from opening, in a fresh process")
@@ -381,9 +377,7 @@ def measure(options: Options, report: Report) -> None:
     measure_shared(sizes, report)
     measure_flushes(sizes, report)
     measure_opens(sizes, report)
-    report.note(
-        "A percentile over several runs is the median of the runs' percentiles, to reduce the effect of a busy minute."
-    )
+    report.note("A percentile over several runs is the median of theirs, so that one busy minute does not decide.")
 
 
 if __name__ == "__main__":

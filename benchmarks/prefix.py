@@ -177,9 +177,7 @@ def measure_model(source: tuple[str, Source], options: Options, report: Report) 
     whole = f"{model.name}, {name}, window of {MODEL_WINDOW:,} tokens"
     report.add("reprocessed_ratio", evaluated["as_they_are"] / evaluated["newest_first"], n=calls, note=whole)
     for order_name, tokens in evaluated.items():
-        report.add(
-            f"evaluated_tokens_{order_name}", tokens / calls, n=calls, note="for each prompt, reported by llama.cpp"
-        )
+        report.add(f"evaluated_tokens_{order_name}", tokens / calls, n=calls, note="per prompt, reported by llama.cpp")
         report.add(f"prompt_s_{order_name}", seconds[order_name] / calls, n=calls, note="wall time for each prompt")
 
 
@@ -204,9 +202,7 @@ def measure(options: Options, report: Report) -> None:
     report.add("prefix_kept_tokens", min(tokens), n=len(tokens), note="tokens of cl100k_base, within epochs")
     report.add("epochs", sum(len(kept.epochs) for kept in results.values()), n=len(results), note="of all replays")
     overall = min(kept.overall for kept in results.values())
-    report.add(
-        "prefix_kept_overall", overall, n=steps, note="lowest share of bytes over all steps, including epoch borders"
-    )
+    report.add("prefix_kept_overall", overall, n=steps, note="lowest share of bytes over all steps, with epoch borders")
     for name, kept in results.items():
         report.add(f"prefix_kept_{name}", kept.share, n=kept.steps, note="within epochs")
         report.add(f"prefix_kept_overall_{name}", kept.overall, n=OPERATIONS - 1, note="including epoch borders")

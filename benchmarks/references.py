@@ -174,12 +174,7 @@ def measure(options: Options, report: Report) -> None:
         needless += not found and bool(case.answer)
         if _MISSES in sys.argv and found != case.answer:
             report.note(_told(case, resolution))
-    report.add(
-        "accuracy",
-        right.total() / len(cases),
-        n=len(cases),
-        note="resolved to the intended ids, or asked where that is correct",
-    )
+    report.add("accuracy", right.total() / len(cases), n=len(cases), note="the intended ids, or a question if correct")
     report.add("wrong_without_asking", wrong / len(cases), n=len(cases))
     report.add("asked_needlessly", needless / len(cases), n=len(cases))
     for form, count in sorted(Counter(case.form for case in cases).items()):

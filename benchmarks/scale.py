@@ -204,9 +204,7 @@ def measure(options: Options, report: Report) -> None:
         tokens = max(each["tokens"][document.value] for each in results.values())
         report.add(f"{document.value}_tokens", tokens, note="at its largest, after a refresh")
     report.add(
-        "memory_mb",
-        max(each["memory_mb"] for each in results.values()),
-        note="resident memory beyond imports, at the worst size",
+        "memory_mb", max(each["memory_mb"] for each in results.values()), note="resident beyond imports; worst size"
     )
 
 

@@ -223,12 +223,8 @@ def measure_loading(growing: Growing, report: Report, name: str, question: str) 
     report.add(
         f"load_ms_{name}", opened, n=len(runs), note="opening, without imports and embedder; files cached by the system"
     )
-    report.add(
-        f"first_search_ms_{name}", found, n=len(runs), note="the first search after opening, including what it loads"
-    )
-    report.add(
-        f"resident_mb_{name}", resident, n=len(runs), note="additional memory after the search, including mapped files"
-    )
+    report.add(f"first_search_ms_{name}", found, n=len(runs), note="the first search after opening, with what it loads")
+    report.add(f"resident_mb_{name}", resident, n=len(runs), note="memory added by both steps, including mapped files")
     report.add(f"private_mb_{name}", private, n=len(runs), note="the private part of it")
 
 

@@ -193,9 +193,7 @@ def prompt_reuse(project: Path, model: str, report: Report) -> None:
             asked += usage["prompt_tokens"]
             cached += usage["prompt_tokens_details"]["cached_tokens"]
             say(f"turn {turn}: {usage}")
-    report.add(
-        "prompt_reused", cached / asked, n=asked, note=f"share of the prompts' tokens in {_TURNS} turns; {model}"
-    )
+    report.add("prompt_reused", cached / asked, n=asked, note=f"share of prompt tokens in {_TURNS} turns; {model}")
 
 
 def measure(options: Options, report: Report) -> None:

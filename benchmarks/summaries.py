@@ -172,12 +172,7 @@ def _report(report: Report, name: str, tally: Tally, base: Tally) -> None:
         return
     report.add(f"{name}_answerable_gain", tally.answers.answerable - base.answers.answerable, n=tally.summaries)
     report.add(f"{name}_equal_size_gain", tally.answers.answerable - tally.as_large.answerable, n=tally.summaries)
-    report.add(
-        f"{name}_used",
-        tally.used / tally.summaries,
-        n=tally.summaries,
-        note="summaries that contain lines of the model",
-    )
+    report.add(f"{name}_used", tally.used / tally.summaries, n=tally.summaries, note="summaries with the model's lines")
     report.add(f"{name}_accepted_first_try", tally.first / max(1, tally.asked), n=tally.asked, note="answers")
     report.add(f"{name}_said_invented", tally.said_invented, n=tally.asked,
                note="in the model's answers; none of them is stored")  # fmt: skip

@@ -99,16 +99,10 @@ def tell(name: str, count: Callable[[str], int], texts: Sequence[str], own: Sequ
     errors = [abs(one / other - 1) * 100 for one, other in pairs]
     too_low = sum(one < other for one, other in pairs) / len(pairs)
     report.add(f"{name}_ratio", sum(counts) / sum(own), n=len(texts), note="counted tokens / the model's tokens")
-    report.add(
-        f"{name}_error_p50_percent", percentile(errors, 50), n=len(errors), note="of one text, too high or too low"
-    )
-    report.add(
-        f"{name}_error_p95_percent", percentile(errors, 95), n=len(errors), note="of one text, too high or too low"
-    )
+    report.add(f"{name}_error_p50_percent", percentile(errors, 50), n=len(errors), note="of one text, too high or low")
+    report.add(f"{name}_error_p95_percent", percentile(errors, 95), n=len(errors), note="of one text, too high or low")
     report.add(f"{name}_too_low_share", too_low, n=len(pairs), note="share of the texts")
-    report.add(
-        f"{name}_cpu_ms_per_1k", seconds * 1e6 / sum(own), n=len(texts), note="per thousand of the model's tokens"
-    )
+    report.add(f"{name}_cpu_ms_per_1k", seconds * 1e6 / sum(own), n=len(texts), note="per 1,000 of the model's tokens")
 
 
 def measure(options: Options, report: Report) -> None:
