@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt, answer_tokens, others_of, text_of
-from orchestra_mem.faces.http.guard import Problem, chat_error
+from orchestra_mem.faces.http.guard import PROBLEMS, Problem, chat_error
 from orchestra_mem.faces.http.json_answers import CallerDep, Shape, shown
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -42,10 +42,16 @@ logger = logging.getLogger(__name__)
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 
+_ERROR = {"type": "object", "required": ["error"]}
+# The model's server answers in its own form.
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {**told, "content": {**told["content"], "application/json": {"schema": _ERROR}}}
+    for status, told in PROBLEMS.items()
+}
 _STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": "data: [DONE]"}}
-_CHAT = shown(Shape("Completion", choices=list[dict[str, Any]]))
+_CHAT = _ERRORS | shown(Shape("Completion", choices=list[dict[str, Any]]))
 _CHAT[200]["content"] |= _STREAM
-_MODELS = shown(Shape("Models", data=list[dict[str, Any]]))
+_MODELS = _ERRORS | shown(Shape("Models", data=list[dict[str, Any]]))
 _MESSAGE = {"type": "object", "required": ["role"], "properties": {"role": {"type": "string"}}}
 _BODY = {
     "schema": {
