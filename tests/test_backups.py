@@ -224,7 +224,7 @@ def test_a_backup_is_read_and_never_changes(tmp_path: Path, kept: Path, monkeypa
     words = program("-C", target, "record", "note", "--text", "x", exit_code=4).splitlines()
     home = target / ".obra"
     assert words == [
-        f"what is here can be read, and nothing can be recorded: {home} is a backup and is read-only; "
+        f"the memory can be read, but nothing can be recorded: {home} is a backup and is read-only; "
         "`orchestra-mem restore-backup` restores a memory from it",
         f"orchestra-mem: record: {home / 'obra.db'}: this memory is read-only; `orchestra-mem status` shows why",
     ]

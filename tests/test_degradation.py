@@ -36,7 +36,7 @@ SAID = (
     "Never deploy the shop on a Friday.",
     "The physician advised more sleep.",
 )
-OFF = "search by meaning is off, words alone answer: "
+OFF = "search by meaning is off, so only keywords are searched: "
 
 
 def fill(memory: OrchestratorContextManager) -> None:
@@ -149,7 +149,7 @@ def test_where_vectors_cannot_be_written_what_is_there_answers(tmp_path: Path) -
             (note,) = notes(memory)
             other.execute("ROLLBACK")
         other.close()
-        assert note.startswith("the newest may be missing, the index could not be brought up: ")
+        assert note.startswith("the newest content may be missing because the index could not be updated: ")
         assert "another process has locked it for too long" in note
         assert sources(memory, "amber key")[0] == "op 4"
 
@@ -165,7 +165,7 @@ def test_where_retrieval_fails_the_context_is_empty(tmp_path: Path) -> None:
         found = memory.retriever.retrieve_context("bcrypt")
         assert (found.text, found.tokens, found.entries) == ("", 0, ())
         (note,) = found.notes
-        assert note.startswith("nothing is recalled, search cannot be used: ")
+        assert note.startswith("nothing is recalled because search cannot be used: ")
         assert str(tmp_path / HOME / "index") in note
         said = memory.retriever.get_recommendations("bcrypt")
         assert (list(said.groups()), said.notes) == ([], (note,))

@@ -72,10 +72,13 @@ def test_an_idempotency_key_records_once(memory: OrchestratorContextManager, tmp
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"operation_type": None}, ": None is no name; give a text that is not empty"),
-    ({"operation_type": "x\ny"}, ": a name has up to 200 printable characters, in one line"),
+    ({"operation_type": None}, ": None is not a name: must be a string that is not blank"),
+    ({"operation_type": "x\ny"}, ": a name must have at most 200 printable characters, on one line"),
     ({"operation_data": {"a": {1, 2}}}, "data.a: a value of type set is not JSON; give a string, number, list or dict"),
-    *(({"tokens_used": no}, f": {no} is no number of tokens; give 0 or more") for no in (-1, True, 2**60)),
+    *(
+        ({"tokens_used": no}, f": {no} is not a number of tokens: must be an integer from 0")
+        for no in (-1, True, 2**60)
+    ),
     *(({"agent": no}, ": ") for no in ("a\x00", 5)),
     *(({"critical": no}, ": ") for no in ("no", 1)),
     ({"idempotency_key": "\ud800"}, ": "),

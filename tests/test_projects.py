@@ -112,7 +112,9 @@ def test_a_project_is_named_by_its_name_id_or_folder(make: Callable[..., Path]) 
     listed = {each.path: each for each in projects.list()}
     found = [projects.info(each) for each in ("shop", shop, listed[shop].id, listed[shop].id[:6], "12", bakery)]
     assert found == [listed[shop]] * 4 + [listed[bakery]] * 2
-    with pytest.raises(NotFoundError, match="no project 'mill' is listed; `orchestra-mem projects list` tells"):
+    with pytest.raises(
+        NotFoundError, match="no project 'mill' is listed; `orchestra-mem projects list` shows all of them"
+    ):
         projects.info("mill")
     other = make("other/shop")
     with pytest.raises(

@@ -148,8 +148,8 @@ def test_where_nothing_can_be_written_the_model_answers(
     with caplog.at_level(logging.WARNING):
         assert not cache.put(QUESTION, ANSWER, facts=[])
         assert cache.get(QUESTION, facts=[]) is None
-    assert f"an answer could not be kept: {path} is not a file" in caplog.text
-    assert f"the response cache cannot be used, the model answers: {path} is not a file" in caplog.text
+    assert f"an answer could not be cached: {path} is not a file" in caplog.text
+    assert f"the response cache cannot be used, so the model has to answer: {path} is not a file" in caplog.text
     assert cache.get_stats()["responses"] == -1
 
 

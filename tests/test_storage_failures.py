@@ -297,12 +297,12 @@ def _read_only(project: Path, told: dict[str, int]) -> None:
         if memory.session_memory.session is not None:
             refused += [memory.refresh, memory.flush_session]
         for call in refused:
-            why = r"this memory is read-only; `orchestra-mem status` shows why|written: .*; give this user the right"
+            why = r"this memory is read-only(?:; `orchestra-mem status` shows why|: .*; give this user the right)"
             with pytest.raises(StorageReadOnlyError, match=why) as error:
                 call()
             assert str(project / ".obra") in str(error.value), error.value
         assert _recorded(memory) == told
-        assert _problems(memory).count("can be read, and nothing can be recorded") == 1, _problems(memory)
+        assert _problems(memory).count("can be read, but nothing can be recorded") == 1, _problems(memory)
 
 
 def read_only_folders(folder: Path) -> None:
@@ -368,7 +368,7 @@ def full_index(folder: Path) -> None:
         assert _found(memory, "reactor pump")[0] == [EARLY]
     run = Program(project)
     assert EARLY in run("search", "reactor pump", "-C", project, "--limit", "1")
-    assert "the newest may be missing, the index could not be brought up: " in run.errors
+    assert "the newest content may be missing because the index could not be updated: " in run.errors
     assert "is full; free some space and try again" in run.errors
     run("index", "-C", project, exit_code=4)
     assert "is full" in run.errors
@@ -518,7 +518,7 @@ def test_deleted_database_leaves_the_documents_as_the_memory(tmp_path: Path, cap
     told = "the database is new, and documents are older than it: project_state.md, "
     with _open(tmp_path) as memory:
         assert told in caplog.text
-        assert "1 session document. They are served as they are" in caplog.text
+        assert "1 session document. They are still used" in caplog.text
         assert memory.operations() == []
         assert "porcupine" in memory.get_orchestrator_context("test").render()
         assert {path.stem: path.read_text() for path in (home / "memory").glob("*.md")} == old_documents

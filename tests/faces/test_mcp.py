@@ -410,7 +410,7 @@ def test_another_entry_is_replaced_and_both_are_told(run: Program, home: Path) -
         ("claude-code", ".mcp.json", b'{"mcpServers": ', "it is not JSON, or has comments, which would be lost: "),
         ("claude-code", ".mcp.json", b"[]", "'mcpServers' in it is not an object of servers"),
         ("claude-code", ".mcp.json", b'{"mcpServers": []}', "'mcpServers' in it is not an object of servers"),
-        ("claude-code", ".mcp.json", b'{"b": {"c": 1, "d": 2, "c": 3}}', 'the key "c" stands twice in one object'),
+        ("claude-code", ".mcp.json", b'{"b": {"c": 1, "d": 2, "c": 3}}', 'the key "c" occurs twice in one object'),
         ("claude-code", ".mcp.json", b'{"a": "\xff"}', "'utf-8' codec"),
         ("claude-code", ".mcp.json", b"[" * 100_000, "maximum recursion"),
         ("codex", "../home/.codex/config.toml", b"a = ", "Invalid value"),
