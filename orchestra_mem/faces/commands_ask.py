@@ -272,7 +272,7 @@ TaskArgument = Annotated[str, argument("TASK", "What is to be done.", callback=_
 AgentsOption = Annotated[
     list[str] | None,
     option(
-        "--agent NAME", "Who does it: its entries rank higher; only what all agents may see is used. May be repeated.",
+        "--agent NAME", "Who does it: its entries rank higher; only what all of them may see is used. May be repeated.",
         callback=lambda given: [agent_name(name) for name in given or ()],
     ),
 ]  # fmt: skip

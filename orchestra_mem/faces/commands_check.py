@@ -136,7 +136,8 @@ def move(
     with run.steps() as tell:
         copied = move_database(run.project, settings, target, on_table=tell)
     text = f"copied {counted(copied.rows, 'row')}, each read back and compared (sha256 {copied.digest[:16]}…)\n"
-    what = "remove storage.url from" if to == TO_FILE else "set storage.url to the address in"
+    keys = "storage.url" if schema is None else "storage.url and storage.schema_name"
+    what = "remove storage.url from" if to == TO_FILE else f"write {keys}, as given here, into"
     note = f"{what} .obra/config.yaml now: until then the memory cannot be opened"
     return CommandResult(copied._asdict(), text, notes=[note])
 

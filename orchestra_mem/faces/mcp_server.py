@@ -154,7 +154,7 @@ class MemoryTools:
         item, done = found["item"], found["progress"]
         lines = [
             _item(item), item.description, *(f"accepted when: {each}" for each in item.acceptance),
-            f"{done.done} of {done.total} items below it are done" if done.total else "",
+            f"done below it: {done.done} of {done.total}" if done.total else "",
             *(f"waits for {_item(each)}" for each in found["blockers"]),
             *(f"{short_time(each.time)} {event_words(each)}" for each in found["events"]),
         ]  # fmt: skip

@@ -245,7 +245,7 @@ class Answers:
         if not intent.target:
             return self._next()
         item = resolver.one(intent.target, expected_target(intent))
-        text = f"Resuming: {self._state_of(item)}"
+        text = f"To continue: {self._state_of(item)}"
         below = self._tracker.items(WorkFilter(parent=item.id, statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
         ready = next((child for child in below if not self._tracker.blockers(child.id)), None)
         return _of([item], f"{text}\nNext: {ready.name}" if ready else text)

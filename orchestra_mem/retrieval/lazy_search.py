@@ -59,9 +59,7 @@ class LazySearch:
         Messages are always compared by word vectors: building a context never waits for a model, a server or the index.
         """
         if len(messages) <= CENTROID_MESSAGES:  # too few to compare: the table need not be loaded
-            return TurnWindow(
-                reason=f"{len(messages) - 1} earlier messages are too few: {CENTROID_MESSAGES} are needed"
-            )
+            return TurnWindow(reason=f"earlier messages: {len(messages) - 1}, needed: {CENTROID_MESSAGES}")
         try:
             vectors = words.embed(messages) if (words := self._words()) else None
         except (EmbedderError, ImportError):

@@ -119,7 +119,11 @@ class CatalogLearner:
     def problems(self) -> list[str]:
         """Describe exchanges that could not be learnt from, and invalid patterns of the user."""
         failed = self.store.exchanges(failed=True)
-        told = [f"learning from {len(failed)} exchanges failed; last error: {failed[-1].error}"] if failed else []
+        told = (
+            [f"exchanges that could not be learnt from: {len(failed)}; last error: {failed[-1].error}"]
+            if failed
+            else []
+        )
         return [*told, *self.faults]
 
 

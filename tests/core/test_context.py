@@ -121,9 +121,7 @@ def test_only_the_last_three_messages_count() -> None:
     """Continuity uses the last three messages; with fewer, or without vectors, the default of six turns applies."""
     assert turn_window(EAST, [NORTH, NORTH, NORTH, EAST, EAST, EAST]).turns == 8
     search = LazySearch(pytest.fail, lambda: None, lambda: False)
-    assert search.turn_window(["Why?"] * 3) == TurnWindow(
-        turns=6, reason="2 earlier messages are too few: 3 are needed"
-    )
+    assert search.turn_window(["Why?"] * 3) == TurnWindow(turns=6, reason="earlier messages: 2, needed: 3")
     assert search.turn_window(["Why?"] * 4).reason == "messages cannot be compared: no embedder is available"
     zero = np.zeros(2, dtype=np.float32)
     assert turn_window(zero, [EAST] * 3) == TurnWindow(turns=6, reason="the messages have no content to compare")

@@ -152,7 +152,7 @@ def test_an_exchange_that_fails_is_tried_again_at_the_next_read(
     memory.learn("And bread?", "We decided to bake rye bread on Mondays.", agent="ada")
     for _ in range(3):
         assert _live(memory) == []
-    assert "exchanges failed; last error: ValueError: no" in str(memory.get_stats()["problems"])
+    assert "last error: ValueError: no" in str(memory.get_stats()["problems"])
 
 
 # Repeating and superseding

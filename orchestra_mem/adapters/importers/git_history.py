@@ -57,7 +57,7 @@ def open_git_history(path: str | Path, *, limit: int | None = None, agent: str |
     # From here on, the commit's hash is used, as the branch may move meanwhile.
     head = _text(found.stdout).strip()
     total = int(_ask(folder, "rev-list", "--count", head))
-    note = f"{folder} is a shallow clone: it has only the newest {total:,} commits" if shallow else ""
+    note = f"{folder} is a shallow clone; commits in it: {total:,}" if shallow else ""
     total = total if limit is None else min(total, limit)
     which = (head,) if limit is None else (f"--max-count={limit}", head)
     operations = (

@@ -234,9 +234,9 @@ class _Layout:
     def _entry(self, number: int, placement: Placement | None, *, most: int, indexed: bool) -> DisclosedEntry:
         recollection, costs = self._recollections[number], self._costs[number]
         if placement is None:
-            how = f"left out: its shortest form needs {costs[0]:,} tokens, more than twice an equal share ({most:,})"
+            how = f"left out: its shortest form needs {costs[0]:,} tokens, more than {most:,}, twice an equal share"
         elif placement.form is not None and placement.forms < len(costs) and placement.form == placement.forms - 1:
-            how = f"shortened: in full it needs {costs[-1]:,} tokens, more than twice an equal share ({most:,})"
+            how = f"shortened: in full it needs {costs[-1]:,} tokens, more than {most:,}, twice an equal share"
         else:
             how = placement.reason
         also = f"; also in {', '.join(recollection.also)}" if recollection.also else ""
