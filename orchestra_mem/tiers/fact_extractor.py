@@ -51,7 +51,8 @@ class FactExtractor:
 
     Attributes:
         log, ledger: The memory's event log and ledger.
-        lasting: Keep superseded facts active, marked with the later fact. For the shared log: only people remove facts.
+        lasting: Keep superseded facts active, marked with the later fact, and mark no others. For the shared log: only
+            people remove facts.
     """
 
     log: EventLog
@@ -109,7 +110,11 @@ class FactExtractor:
         new = list(settle([*new, *later]))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known)))
         if self.lasting:
-            settled = [replace(fact, status=_STANDING) if fact.superseded_by else fact for fact in settled]
+            marked = {fact.id: fact.superseded_by for fact in known}
+            for place, fact in enumerate(settled):
+                if fact.superseded_by:
+                    by = marked.get(fact.id, 0) if fact.status is _STANDING else fact.superseded_by
+                    settled[place] = replace(fact, status=_STANDING, superseded_by=by)
         return {fact.id: fact for fact in known}, settled
 
     def _without_replaced(

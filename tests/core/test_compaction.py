@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -17,7 +18,7 @@ from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merges
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, checked, draft_of
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, kept_part, name_facts
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Summary
+from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Summary
 from tests.builders import a_summary
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
@@ -190,7 +191,7 @@ def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> Non
         fact(2, "Ship  it\n on   Monday.", status=MustKeepStatus.DONE),
         fact(3, "Use SQLite."),
         fact(4, "Gone.", status=MustKeepStatus.SUPERSEDED),
-        fact(5, "Ship it by boat.", by=3),
+        replace(fact(5, "Ship it by boat.", by=3), author=Author.PERSON),
     ]
     draft = summarised(sources, facts, 1)
     assert draft.text == (

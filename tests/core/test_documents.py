@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
 from orchestra_mem.core.documents.owned_lines import owned_lines
+from orchestra_mem.core.summaries.kept import kept_lines
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
 WHEN = datetime(2025, 1, 15, 14, 30, 15, tzinfo=UTC)
@@ -101,20 +102,34 @@ def test_the_decision_log_marks_what_was_taken_back() -> None:
     )
 
 
-def test_what_was_perhaps_taken_back_says_so_in_every_form() -> None:
-    """A perhaps superseded fact is marked in entries, lines and rules; reading it back drops the mark from its text."""
-    log = view({MustKeepKind.DECISION: [fact(1, "Use MySQL.", by=61), *(fact(n, f"No. {n}.") for n in range(11, 60))]})
-    assert "Use MySQL. (K1)\n\n*Perhaps superseded by K61.*\n\n" in render_document(DocumentName.DECISION_LOG, log)
-    brief = view(
-        {MustKeepKind.DECISION: [fact(1, "Use MySQL.", by=99), *(fact(n, f"No. {n}.") for n in range(11, 80))]}
-    )
-    line = "- [2025-01-15] Use MySQL. (K1) (perhaps superseded by K99)\n"
-    assert line in (text := render_document(DocumentName.DECISION_LOG, brief))
-    assert next(line.fact.text for line in owned_lines(text) if line.fact) == "Use MySQL."
-    rules = view({MustKeepKind.CONSTRAINT: [fact(1, "No bikes.", MustKeepKind.CONSTRAINT, by=2)]})
-    text = render_document(DocumentName.PROJECT_STATE, rules)
-    assert "## Rules\n\n- No bikes. (K1) (perhaps superseded by K2)\n" in text
-    assert next((line.key, line.fact.text) for line in owned_lines(text) if line.fact) == ("K1", "No bikes.")
+@pytest.mark.parametrize(("author", "shared"), [(Author.PERSON, False), (Author.MACHINE, True)])
+def test_a_doubted_fact_of_a_person_says_so_in_every_form(author: Author, shared: bool) -> None:
+    """A person's fact, or any of the shared log, is marked as perhaps superseded; reading it back drops the mark."""
+
+    def log(by: int) -> str:
+        old = replace(fact(1, "Use MySQL.", by=by), author=author)
+        decisions = [old, *(fact(n, f"No. {n}.") for n in range(11, by - 1))]
+        return render_document(
+            DocumentName.DECISION_LOG, replace(view({MustKeepKind.DECISION: decisions}), only_decisions=shared)
+        )
+
+    assert "Use MySQL. (K1)\n\n*Perhaps superseded by K61.*\n\n" in log(61)
+    if shared:
+        line = "- [2025-01-15] Use MySQL. (K1) (perhaps superseded by K99)\n"
+        assert line in (text := log(99))
+        assert next(line.fact.text for line in owned_lines(text) if line.fact) == "Use MySQL."
+    else:
+        rule = replace(fact(1, "No bikes.", MustKeepKind.CONSTRAINT, by=2), author=author)
+        text = render_document(DocumentName.PROJECT_STATE, view({MustKeepKind.CONSTRAINT: [rule]}))
+        assert "## Rules\n\n- No bikes. (K1) (perhaps superseded by K2)\n" in text
+        assert next((line.key, line.fact.text) for line in owned_lines(text) if line.fact) == ("K1", "No bikes.")
+
+
+def test_a_doubt_about_a_fact_of_the_machine_is_not_shown() -> None:
+    """A fact that the machine found stays unmarked while it is only perhaps superseded, in documents and summaries."""
+    doubted = fact(1, "Use MySQL.", by=61)
+    assert "superseded" not in render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: [doubted]}))
+    assert "superseded" not in kept_lines([doubted])
 
 
 def test_older_decisions_become_lines_and_then_a_count() -> None:

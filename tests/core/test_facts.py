@@ -12,7 +12,7 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks._facts import load_records
@@ -148,6 +148,34 @@ def test_code_is_not_prose() -> None:
     assert _found(text) == ()
 
 
+def test_a_model_that_narrates_states_no_rules() -> None:
+    """The word `never` makes a person's sentence a rule, but a model's only if it begins with it or reads as one."""
+    narrated = "The old branch must have been there since spring, I never noticed it."
+    assert [kind for kind, _ in _facts("message", {"role": "user", "text": narrated})] == ["constraint"]
+    assert _facts("message", {"role": "assistant", "text": narrated}) == []
+    rule = "Never push to main without a review."
+    assert _facts("message", {"role": "assistant", "text": rule}) == [("constraint", rule)]
+
+
+def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> None:
+    """In a message to a model that is too long to be typed, only what is likely in a model's text is a fact."""
+    said, decided = "The cache holds stale rows after a restore.", "We use port 8080 for the proxy."
+    pasted = "I looked at the parser and then at the tests of the second page. " * 40
+    assert _facts("message", {"role": "user", "text": f"{said} {decided}"}) == [
+        ("insight", said),
+        ("decision", decided),
+    ]
+    assert _facts("message", {"role": "user", "text": f"{said} {decided}\n\n{pasted}"}) == [("decision", decided)]
+
+
+def test_a_status_line_is_no_prose() -> None:
+    """Lines with several columns, or that a terminal draws, are no facts."""
+    assert (
+        _facts("message", {"role": "user", "text": "build · main · 13.0 KB · 3 warnings fixed\n▄▄▄▄▄ done ▄▄▄▄▄▄"})
+        == []
+    )
+
+
 def test_failures_in_tool_output_are_found_but_few() -> None:
     """A failing command yields its exit status and at most two lines of its output."""
     lines = "".join(f"ERROR: part {number} is missing\n" for number in range(50))
@@ -231,6 +259,7 @@ _TEXTS = st.lists(_WORDS | st.text(max_size=6), max_size=60).map(" ".join)
 
 @settings(deadline=None)
 @given(text=_TEXTS, speaker=st.sampled_from(["", "Zoe"]))
+@example(text="we \n - never", speaker="")
 def test_every_fact_is_a_passage(text: str, speaker: str) -> None:
     """The text of a fact is a verbatim passage of its source, except for white space and the speaker's name."""
     source = " ".join(text.split())

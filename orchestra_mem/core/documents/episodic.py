@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
@@ -233,37 +234,40 @@ def _work_plan(view: ProjectView) -> str:
 
 
 def _decision_log(view: ProjectView) -> str:
+    doubted = view.only_decisions
+    line = partial(_decision_line, doubted=doubted)
+
     def entry(fact: MustKeep) -> str:
-        return _decision_entry(fact) + view.origins.get(fact.id, "")
+        return _decision_entry(fact, doubted=doubted) + view.origins.get(fact.id, "")
 
     decisions = list(view.facts.get(MustKeepKind.DECISION, ()))
     total = max(view.counts.get(MustKeepKind.DECISION, 0), len(decisions))
     full = _best(decisions, entry, view.decisions_in_full, view, 0.7)
     shown = {fact.id for fact in full}
     rest = [fact for fact in decisions if fact.id not in shown]
-    brief = _best(rest, _decision_line, view.decisions_in_brief, view, 0.25)
+    brief = _best(rest, line, view.decisions_in_brief, view, 0.25)
     hidden = total - view.by_hand.get(MustKeepKind.DECISION, 0) - len(full) - len(brief)
     text = _head("Decision Log", view)
     if hidden > 0:
         said = "1 more decision is" if hidden == 1 else f"{hidden:,} more decisions are"
         text += f"\n{said} kept in the ledger: `orchestra-mem facts --kind decision`.\n"
     if brief:
-        text += "\n## Older Decisions\n\n" + "".join(map(_decision_line, brief))
+        text += "\n## Older Decisions\n\n" + "".join(map(line, brief))
     if view.only_decisions:
         text += "\n## Rules\n\n" + ("".join(map(entry, view.standing(MustKeepKind.CONSTRAINT))) or NONE)
     return text + "\n## Decisions\n\n" + ("".join(map(entry, full)) or NONE)
 
 
-def _decision_entry(fact: MustKeep) -> str:
+def _decision_entry(fact: MustKeep, *, doubted: bool) -> str:
     text = squeeze(fact.text)
     heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (brief(text), f"> {text}\n\n")
-    if state := state_of(fact).strip(" ()"):
+    if state := state_of(fact, doubted=doubted).strip(" ()"):
         more += f"*{state[0].upper()}{state[1:]}.*\n\n"
     return f"### [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {heading} (K{fact.id})\n\n{more}"
 
 
-def _decision_line(fact: MustKeep) -> str:
-    return f"- [{fact.timestamp:%Y-%m-%d}] {brief(squeeze(fact.text))} (K{fact.id}){state_of(fact)}\n"
+def _decision_line(fact: MustKeep, *, doubted: bool) -> str:
+    return f"- [{fact.timestamp:%Y-%m-%d}] {brief(squeeze(fact.text))} (K{fact.id}){state_of(fact, doubted=doubted)}\n"
 
 
 def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:

@@ -37,6 +37,7 @@ _LEAST_SHARE = 0.15  # keeps near-certain facts above the threshold, however rar
 _STEPS = 8
 # Thresholds if a safety word or the field's name indicates a fact: a missed rule is worse than an extra one.
 _SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.2, 0.1
+_MODEL_SAFETY_THRESHOLD = 0.5  # in a model's narration, `it never sees the flag` is far more frequent than a rule
 _SURE = 0.55  # from this probability on, the classifier's kind is more reliable than a safety word's
 _QUOTED_THRESHOLD = 0.2  # threshold if a model quoted the sentence as a fact
 _MIN_QUOTE_CHARS = 8
@@ -193,6 +194,8 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
         return (named, likely) if likely >= _SAFETY_THRESHOLD else None
     safe = safety_kind(candidate.text)
     least = _TALK_SAFETY_THRESHOLD if field.spoken else _SAFETY_THRESHOLD
+    if field.voice is Voice.MODEL:
+        least = _MODEL_SAFETY_THRESHOLD
     if safe is not None and (safe[1] or least <= likely < _SURE):
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:
@@ -204,7 +207,8 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
 def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
     """Return the text of a fact: cut a long sentence, and prepend the previous sentence to a nearly empty one."""
     text = _clip(candidate.text)
-    points = candidate.listed is None and len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
+    item = candidate.listed is not None or "bullet" in candidate.sentence.circumstances
+    points = not item and len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
     if points and 0 < len(candidate.before) <= _MAX_CHARS:
         return f"{candidate.before} {text}"
     if kind is MustKeepKind.ROLE and field.speaker and _FIRST_PERSON.search(text):

@@ -72,6 +72,9 @@ _COMMANDS = frozenset("command cmd".split())
 _RESULTS = frozenset("result results response".split())
 _MODELS = frozenset("assistant agent model ai llm bot subagent".split())
 _PEOPLE = frozenset("user human person developer system".split())
+_ASKING = frozenset({"user", "human"})
+# Hardly anybody types more to a model: a longer message is mostly pasted reports, reviews and program output.
+_MOST_TYPED_CHARS = 2_000
 _MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|model_(?:message|response|output|reply)|thinking)(?:_|$)")
 _TALK_TYPES = re.compile(r"(?:^|_)(?:message|chat|talk|command|request|utterance)(?:_|$)")
 # If the mapping also has one of these keys, its reply is from a model.
@@ -126,9 +129,13 @@ def outputs_file_content(operation: Operation) -> bool:
 
 
 class _Around(NamedTuple):
-    """Context of a value from its enclosing mappings. The fields after `tool` are the last fields of `Field`."""
+    """Context of a value from its enclosing mappings. The fields after `asks` are the last fields of `Field`.
+
+    `asks`: Whether a person says it to a model.
+    """
 
     tool: bool = False
+    asks: bool = False
     about: str = ""
     speaker: str = ""
     voice: Voice = Voice.PERSON
@@ -141,9 +148,10 @@ def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Fi
     if isinstance(value, dict):
         inner = _Around(
             tool=around.tool or _is_tool(value),
+            asks=(isinstance(role := value.get("role"), str) and role.lower() in _ASKING) or around.asks,
             about=_about(value) or around.about,
             speaker=(speaker := _speaker(value)) or around.speaker,
-            voice=_voice(role := value.get("role"), speaker, around.voice),
+            voice=_voice(role, speaker, around.voice),
             spoken=around.spoken or bool(speaker) or (isinstance(role, str) and role.lower() in _PEOPLE),
         )
         told = not _TOLD_BY_SIBLINGS.isdisjoint(value)
@@ -155,6 +163,8 @@ def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Fi
         for item in value[:_MAX_ITEMS]:
             yield from _walk(item, name=name, around=around, depth=depth + 1)
     elif value is not None and value != "":
+        if around.asks and isinstance(value, str) and len(value) > _MOST_TYPED_CHARS:
+            around = around._replace(voice=Voice.MODEL)
         if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
             value = f"{value[: _MAX_TEXT_CHARS // 2]}\n{value[-_MAX_TEXT_CHARS // 2 :]}"
         yield from _fields(name, value, around)
@@ -193,7 +203,7 @@ def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
         text = _TYPED_TAG.sub("\n\n", text)
         wrapped = list(_wrapped(text))
     if not wrapped:
-        return (Field(Source.SPEECH, name, text, *around[1:]),)
+        return (Field(Source.SPEECH, name, text, *around[2:]),)
     begin, said, beside = 0, [], []
     for start, end, words, inside in wrapped:
         said.append(text[begin:start])
@@ -201,7 +211,7 @@ def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
         source = Source.OUTPUT if _REPORTERS.isdisjoint(words) else Source.SPEECH
         beside.append(Field(source, name, inside, around.about, voice=Voice.MODEL))
     whole = "\n\n".join((*said, text[begin:]))
-    return (Field(Source.SPEECH, name, whole, *around[1:]), *beside)
+    return (Field(Source.SPEECH, name, whole, *around[2:]), *beside)
 
 
 _TAG = re.compile(r"<([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)(?:\s[^<>]*)?>")
@@ -297,7 +307,8 @@ _CODE_START = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|TRACE)\b|>)"
 )
 _SYMBOL = re.compile(r"[{}<>=;|\\$&^\[\]~→│┃]|\w\(|::|\w_\w")
-_COLUMNS = re.compile(r"\S {4,}\S.*\S {4,}\S")
+_DRAWN = re.compile(r"[\u2500-\u25ff]")  # what terminals draw boxes, bars and blocks with
+_COLUMNS = re.compile(r"\S {4,}\S.*\S {4,}\S|(?: · .*){3}")
 _HUNK = re.compile(r"^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@.*\n?", re.MULTILINE)
 _PATCH_HEADER = re.compile(
     r"^(?:diff --git |index [0-9a-f]{6,}|--- (?:a/|/dev/null)|\+\+\+ (?:b/|/dev/null)|"
@@ -356,6 +367,8 @@ def reads_as_prose(sentence: str) -> bool:
     """Check whether a sentence is prose, not code, markup, a log line, a table row or a quoted or numbered line."""
     if _CODE_START.match(sentence) or _LINE_NUMBERED.match(sentence):
         return False
-    if "    " in sentence and _COLUMNS.search(sentence):
+    if ("    " in sentence or " · " in sentence) and _COLUMNS.search(sentence):
+        return False
+    if 2 * len(_DRAWN.findall(sentence)) > len(sentence):
         return False
     return len(_SYMBOL.findall(sentence)) <= 2 + len(sentence) // 30

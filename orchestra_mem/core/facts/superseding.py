@@ -207,7 +207,8 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     Facts are compared in order of time and returned in the given order. Facts already superseded or done stay so.
     `superseded_by` of a superseded fact is the later fact's id, 0 if that fact has no id yet. On an active fact, it is
     the id of a fact that has perhaps replaced it. A decision, rule or role in a person's words is only marked as
-    perhaps replaced, unless a person wrote the later fact. Takes time about linear in the number of facts.
+    perhaps replaced, unless a person wrote the later fact, and only if that one is likely enough to replace any other.
+    Takes time about linear in the number of facts.
 
     Args:
         must_keeps: The facts.
@@ -232,7 +233,8 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
                     settled[number] = replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=older.id)
                     break
                 if not sure or is_persons:
-                    settled[past] = replace(older, superseded_by=fact.id)
+                    if sure or older.author is not Author.PERSON:
+                        settled[past] = replace(older, superseded_by=fact.id)
                     continue
                 settled[past] = replace(
                     older,

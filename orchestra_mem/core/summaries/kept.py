@@ -28,11 +28,15 @@ def kept_lines(facts: Sequence[MustKeep], *, numbered: bool = True) -> str:
     return f"\n{KEPT}\n\n" + "".join(lines) if lines else ""
 
 
-def state_of(fact: MustKeep) -> str:
-    """Format the state of a fact for its line; empty if nothing has replaced or completed it."""
+def state_of(fact: MustKeep, *, doubted: bool = False) -> str:
+    """Format the state of a fact for its line; empty if nothing has replaced or completed it.
+
+    `doubted`: Whether any fact may be shown as perhaps superseded. If not, only a person's may, which only people end;
+    for others the mark would be wrong far more often than right, see `PERHAPS`.
+    """
     if fact.status is MustKeepStatus.SUPERSEDED:
         return f" (superseded by K{fact.superseded_by})" if fact.superseded_by else " (superseded)"
-    if fact.status is MustKeepStatus.STANDING and fact.superseded_by:
+    if fact.status is MustKeepStatus.STANDING and fact.superseded_by and (doubted or fact.author is Author.PERSON):
         return f" (perhaps superseded by K{fact.superseded_by})"
     return " (done)" if fact.status is MustKeepStatus.DONE else ""
 
