@@ -14,6 +14,7 @@ from orchestra_mem.core.context.window import past_usage
 from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
+from orchestra_mem.tiers.fact_extractor import OUTPUT_WEIGHT
 from orchestra_mem.tiers.session import HISTORY
 from orchestra_mem.tiers.shared_decisions import origins_of
 from orchestra_mem.tiers.work_plan import WorkPlan
@@ -71,15 +72,20 @@ class Reporter:
         if self.read_only:
             raise StorageReadOnlyError(f"updating the documents: this memory is read-only: {self.read_only}")
         sizes = self.settings.documents
-        counts = self.ledger.count_must_keeps()
+        counts, sessions = self.ledger.count_must_keeps(), self.log.sessions()
+        facts = {kind: self._shown(kind) for kind in MustKeepKind}
+        # A command that failed before the previous session began says nothing about now.
+        past = max((each.spilled_through for each in sessions[:-2]), default=0)
+        failed = MustKeepKind.FAILURE
+        facts[failed] = [fact for fact in facts[failed] if fact.operation > past or fact.weight > OUTPUT_WEIGHT]
         return ProjectView(
             project=self.project,
             updated=self.clock(),
             session=session,
             size_tokens=self.settings.episodic_compaction_tokens,
             operations=self.log.last_operation(),
-            sessions=len(self.log.sessions()),
-            facts={kind: self._shown(kind) for kind in MustKeepKind},
+            sessions=len(sessions),
+            facts=facts,
             only_decisions=sizes.only_decisions,
             origins=origins_of(self.log, self.ledger) if sizes.only_decisions else {},
             counts={kind: sum(by_status.values()) - by_status.get(_REMOVED, 0) for kind, by_status in counts.items()},

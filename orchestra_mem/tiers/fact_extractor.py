@@ -30,8 +30,8 @@ from orchestra_mem.types import (
     Session,
 )
 
-HEAVIEST = 3.0
-"""Weight of what people write into documents, and of the facts of critical operations."""
+HEAVIEST, OUTPUT_WEIGHT = 3.0, 0.5
+"""Weight of what people write into documents and of critical operations, and weight of what a tool printed."""
 
 # Number of latest facts that a new fact may supersede or complete. Over a longer distance, a new fact names its object
 # too vaguely for a reliable match.
@@ -213,7 +213,7 @@ def weight_of(operation: Operation) -> float:
     if data.get("role") in ("user", "human", "system") or operation.type in ("nl_command", "user_message"):
         return 2.0
     if any(name in data for name in ("output", "stdout", "stderr")):
-        return 0.5
+        return OUTPUT_WEIGHT
     return 2.0 if "speaker" in data else 1.0
 
 

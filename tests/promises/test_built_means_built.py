@@ -242,6 +242,23 @@ def test_work_through_the_orchestrator_is_known_the_next_day(tmp_path: Path) -> 
         assert "1 of 3 done" in orchestrator.execute("What's the status of epic 1?").text
 
 
+def test_a_command_that_failed_long_ago_blocks_nothing(tmp_path: Path) -> None:
+    """Blockers show what a tool printed in this session and the one before; what people said stands until it ends."""
+    told = []
+    for day in range(3):
+        with open_memory(tmp_path) as memory:
+            if day == 0:
+                memory.record_operation("tool_use", {"tool": "Bash", "output": "Exit code 1\nmissing file rates.db"})
+                memory.record_operation("message", {"speaker": "Ana", "text": "The upload is still broken on Windows."})
+            memory.record_operation("note", {"text": "another day"})
+            memory.flush_session()
+            state = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text()
+            assert "missing file rates.db" in [fact.text for fact in memory.facts()]
+        blockers = state.partition("## Blockers")[2].partition("\n## ")[0]
+        told.append(("rates.db" in blockers, "The upload is still broken on Windows." in blockers))
+    assert told == [(True, True), (True, True), (False, True)]
+
+
 def test_the_last_task_executed_is_what_ran_last(tmp_path: Path) -> None:
     """The last task executed is the item that ran last, not the one created last, whatever its kind."""
     with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
