@@ -88,8 +88,8 @@ def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContext
     record(memory, 60)
     memory.refresh()
     lines = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text(encoding="utf-8").splitlines()
-    number = lines.index("## Statistics") + 1
-    assert f"project_state/Statistics (project_state.md:{number}): " in memory.explain()
+    number = lines.index("## Active Work") + 1
+    assert f"project_state/Active Work (project_state.md:{number}): " in memory.explain()
 
 
 @pytest.mark.parametrize("edit", ["every second line goes", "all lines are turned round"])

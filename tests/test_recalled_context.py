@@ -10,6 +10,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.items import Part
+from orchestra_mem.types import DocumentName
 from tests.conftest import Clock, record
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
@@ -80,6 +81,17 @@ def test_a_small_context_has_no_times_ids_or_empty_sections(tmp_path: Path) -> N
     assert shown == (
         '<memory part="working_memory">\n- Ann: The oven is hot.\n- Ben: Which of them?\n- Ann: The left one.\n'
     )
+
+
+def test_a_context_does_not_count_what_the_memory_holds(tmp_path: Path) -> None:
+    """How many operations and facts there are is for the people who read the document, not for a model."""
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("message", {"speaker": "Ann", "text": RULE})
+        memory.flush_session()
+        assert "- **Operations**: 1\n" in memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text()
+        shown = memory.get_orchestrator_context("next").render()
+    assert RULE in shown
+    assert "Statistics" not in shown
 
 
 def test_a_small_context_shows_what_binds_before_what_is_newest(tmp_path: Path) -> None:

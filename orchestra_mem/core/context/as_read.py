@@ -1,4 +1,4 @@
-"""Render documents for the model: their content without times of writing, ids, zero counts and empty sections."""
+"""Render documents for the model: their content without times of writing, ids, counts of memory and empty sections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ SHORT_CHARS = 200
 _FRAME = re.compile(
     r"(?:\*\*(?:Last Updated|Session|Session ID|Project|Started|Ended|Status|Duration)\*\*: .*|-{3,})\s*"
 )
-_NOTHING = re.compile(r"\s*(?:- (?:\*\*[^*\n]+\*\*: 0|None)\s*)?")
+# Items without content for a model: zeros, and the project state's counts of what the memory holds.
+_NOTHING = re.compile(
+    r"\s*(?:- (?:\*\*[^*\n]+\*\*: 0|None|"
+    r"\*\*(?:Operations|Sessions|Decisions|Completed|Open Items|Failures Standing)\*\*: [\d,]+)\s*)?"
+)
 _HEADING = re.compile(r"#{1,2} .*")
 _ENTRY = re.compile(r"#{1,6} \[(?:(\d{4}-\d\d-\d\d) )?\d\d:\d\d:\d\d\] (.*)")
 _TIMED = re.compile(r"^(#{1,6} \[\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d\]")
