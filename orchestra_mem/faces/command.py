@@ -47,6 +47,7 @@ else:
     views, recall_views = map(_on_first_use, ("views", "recall_views"))
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_PIPED_COLUMNS = 10_000  # what another program reads has no width to be cut to
 
 FAILED, USAGE, CONFIGURATION, STORAGE, INTERRUPTED = 1, 2, 3, 4, 130
 EPILOG = "Exit codes: 0 success, 1 failure or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
@@ -265,7 +266,7 @@ class Invocation:
             def on_broken_pipe(self) -> None:
                 raise BrokenPipeError
 
-        return Piped(highlight=False, soft_wrap=False)
+        return Piped(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PIPED_COLUMNS)
 
     @_answering()
     def show(self, *what: RenderableType) -> None:
@@ -274,10 +275,13 @@ class Invocation:
             if isinstance(each, str):
                 sys.stdout.write(f"{each}\n")
                 continue
+            from rich.table import Table
             from rich.text import Text
 
             # `Console.print` ignores the wrapping options of a `Text`, so they are passed as arguments.
             folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
+            if self.out.width == _PIPED_COLUMNS and isinstance(each, Table):
+                each.expand = False
             self.out.print(each, **folds)
         sys.stdout.flush()
 
@@ -299,12 +303,10 @@ class Invocation:
         """Print the result of a command; exit with its exit code if the command failed."""
         if self.as_json:
             self.print_json(to_json(result.value))
+        elif isinstance(shown := result.view() if callable(result.view) else result.view, str):
+            self.text(shown)
         else:
-            shown = result.view() if callable(result.view) else result.view
-            if isinstance(shown, str):
-                self.text(shown)
-            else:
-                self.show(*shown)
+            self.show(*shown)
         for note in result.notes:
             self.tell(note)
         if result.failed:
@@ -356,9 +358,8 @@ def _errors_as_messages(run: Invocation) -> Iterator[None]:
             raise StorageError(str(error)) from error  # `main` reports an OSError as a failure to print the help
         if run.debug:
             raise
-        code = STORAGE if isinstance(error, StorageError | OSError) else FAILED
-        if isinstance(error, ConfigError | TokenizerError):
-            code = CONFIGURATION
+        configured = isinstance(error, ConfigError | TokenizerError)
+        code = CONFIGURATION if configured else STORAGE if isinstance(error, StorageError | OSError) else FAILED
         if run.as_json:
             run.print_json({"error": {"kind": type(error).__name__, "message": str(error), "exit_code": code}})
         run.tell(f"orchestra-mem: {error}")

@@ -122,7 +122,6 @@ def _opening(history: History, limit: int, folder: Path) -> Iterator[RenderableT
 
 
 def _view(record: dict[str, Any], expansion: Expansion | None) -> Iterator[RenderableType]:
-    from rich.rule import Rule
     from rich.text import Text
 
     sections = {
@@ -132,7 +131,7 @@ def _view(record: dict[str, Any], expansion: Expansion | None) -> Iterator[Rende
     }  # fmt: skip
     for number, (title, parts) in enumerate(sections.items(), 1):
         yield Text("")
-        yield Rule(Text(f"{number}. {title}", style="bold"), align="left", style="dim")
+        yield Text(f"{number}. {title}", style="bold")
         for part in parts:
             yield Text(part) if isinstance(part, str) else part
 
@@ -191,7 +190,7 @@ def _boxed(text: str) -> RenderableType:
 
     from orchestra_mem.core.text import visible
 
-    return Panel(Text(visible(text.strip())), box=box.SQUARE, border_style="dim")
+    return Panel(Text(visible(text.strip())), box=box.SQUARE, border_style="dim", expand=False)
 
 
 def _documents(record: Mapping[str, Any]) -> Iterator[str]:

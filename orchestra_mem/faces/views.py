@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestra_mem.core.documents.entries import entry_title, plain_text
+from orchestra_mem.core.documents.entries import entry_title, outcome_words, plain_text
 from orchestra_mem.core.text import visible
 from orchestra_mem.doctor.memory import Finding, Health
 from orchestra_mem.faces.editing import DocumentChange, DocumentEvent
@@ -97,8 +97,10 @@ def operations_view(operations: Sequence[Operation]) -> Iterator[RenderableType]
 def operation_words(operation: Operation) -> Text:
     """Describe an operation in one line, in bold if it is critical."""
     title = entry_title(operation.type, operation.data)
-    text = title if ": " in title else f"{title}: {plain_text(operation, max_chars=_TITLE_CHARS)}"
-    shown = clipped(text)
+    outcome = outcome_words(operation.data)
+    if not outcome and ": " not in title:
+        outcome = f": {plain_text(operation, max_chars=_TITLE_CHARS)}"
+    shown = clipped(title if title.endswith(outcome) else f"{title}{outcome}")
     if operation.critical:
         shown.stylize("bold")
     return shown

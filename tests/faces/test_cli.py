@@ -142,6 +142,19 @@ def test_no_colours_reach_a_pipe(filled: Any) -> None:
         assert b"\x1b" not in output + errors
 
 
+def test_what_a_pipe_reads_is_whole(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe gets each row and text on one line, however long, without padding; a terminal's rows are cut to fit."""
+    said = f"We decided to keep the ledger in {'very ' * 18}small files."
+    run("record", "decision", "--text", said)
+    run("record", "note", "--text", "short")
+    assert said not in run("ops")
+    monkeypatch.delenv("COLUMNS")
+    for command in (("ops",), ("facts",), ("search", "ledger"), ("status",)):
+        shown = run(*command)
+        assert (said in shown) is (command != ("status",))
+        assert max(map(len, shown.splitlines())) < len(said) + 80
+
+
 def test_what_an_encoding_lacks_is_replaced(run: Any) -> None:
     """Characters that the output encoding lacks are replaced, and the rest is printed."""
     run("record", "note", "--text", "rye → 日本 bread")

@@ -56,7 +56,7 @@ def make_entry(operation: Operation, *, started: date, max_chars: int) -> Entry:
     if time.date() != started:
         when = f"{time:%Y-%m-%d} {when}"
     heading = f"### [{when}] {title} (op {operation.id})\n"
-    short = f"- [{when}] {title} (op {operation.id}){_outcome(operation.data)}\n"
+    short = f"- [{when}] {title} (op {operation.id}){outcome_words(operation.data)}\n"
     return Entry(operation=operation, text=f"{heading}{_body(operation, max_chars)}\n", short=short)
 
 
@@ -214,7 +214,7 @@ def _field_line(operation: Operation, name: str, value: Json, max_chars: int) ->
     return f"**{label(name)}**:\n" + "".join(f"> {line}".rstrip() + "\n" for line in text.split("\n"))
 
 
-def _outcome(data: Json) -> str:
+def outcome_words(data: Json) -> str:
     """Return the outcome of an operation for its short form: the first field that can describe it."""
     if isinstance(data, dict):
         for name in ("result", "outcome", "status", "decision", "error", "text", "message", "content", "user_input"):
