@@ -48,7 +48,6 @@ else:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _PIPED_COLUMNS = 10_000  # what another program reads has no width to be cut to
-
 FAILED, USAGE, CONFIGURATION, STORAGE, INTERRUPTED = 1, 2, 3, 4, 130
 EPILOG = "Exit codes: 0 success, 1 failure or faults found, 2 wrong usage, 3 configuration, 4 storage, 130 Ctrl-C."
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.documents.entries import Entry, plain_text
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
+from orchestra_mem.core.facts.prose import outputs_file_content
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
 from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.core.text import visible
@@ -291,7 +292,10 @@ def _source_of(operation: Operation, text: str) -> Source:
 
 
 def _weight(operation: Operation) -> float:
-    """Weigh an operation, ignoring its text: 1.5 if critical or said by a user, 0.5 for program output, else 1."""
+    """Weigh an operation, ignoring its text: 1.5 if critical or said by a user, else 1.
+
+    A program's output weighs 0.5, and 0.2 if it only shows a file's content.
+    """
     if operation.critical:
         return 1.5
     data = operation.data
@@ -299,7 +303,7 @@ def _weight(operation: Operation) -> float:
         if data.get("role") in ("user", "human") or operation.type in ("nl_command", "user_message"):
             return 1.5
         if "output" in data or "stdout" in data:
-            return 0.5
+            return 0.2 if outputs_file_content(operation) else 0.5
     return 1.0
 
 

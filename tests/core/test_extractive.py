@@ -100,6 +100,21 @@ def test_a_weight_of_nought_leaves_a_passage_out_and_a_high_one_brings_it_in() -
     assert [found.key for found in extract(high, budget=len("- ") + len(low[1].text) + 3)] == [2]
 
 
+def test_what_an_agent_says_wins_over_the_code_that_it_reads() -> None:
+    """Lines of code, logs and numbered listings are chosen only if there is no prose."""
+    code = "\n".join(
+        (
+            "109\u2192func appendRemainingParts(result string, parts []string) string {",
+            "2026/02/16 11:30:51 INFO GenerateAgentSession: Built exchanges count=0",
+            "216: paths := extractPathHints(input, workspaceRoot)",
+        )
+    )
+    said = "The heredoc handler consumes the entire line, so redirects after it are missed."
+    both = [Passage(key=1, text=code), Passage(key=2, text=said, speaker="agent")]
+    assert [found.key for found in extract(both, budget=130)] == [2]
+    assert extract(both[:1], budget=130)
+
+
 def test_rarity_does_not_win_over_language() -> None:
     """Prose is chosen over hashes, encoded data, code and traces, though their words are the rarest."""
     data = base64.b64encode(hashlib.sha512(b"1").digest() * 3).decode()

@@ -304,7 +304,7 @@ _CODE_START = re.compile(
     r"[\w({*\"'.]+.*[({;:=)]\s*$|"
     r"//|/\*|\*/|#!|#include|\$ |>>> |@\w+\(|@@|\+\+\+ |--- |diff --git|[{}\[\]<|]|(?:Co-authored-by|Signed-off-by|"
     r"Reviewed-by):|"
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|TRACE)\b|>)"
+    r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|TRACE)\b|>)"
 )
 _SYMBOL = re.compile(r"[{}<>=;|\\$&^\[\]~→│┃]|\w\(|::|\w_\w")
 _DRAWN = re.compile(r"[\u2500-\u25ff]")  # what terminals draw boxes, bars and blocks with

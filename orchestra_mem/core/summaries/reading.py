@@ -13,6 +13,7 @@ from itertools import chain
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
 
+from orchestra_mem.core.facts.prose import reads_as_prose
 from orchestra_mem.core.text import MAX_SENTENCE_CHARS, piece_stems, plain_word, split_sentences, token_stems, tokens
 
 _Weighed = tuple[tuple[str, float], ...]  # stems with their weights
@@ -121,7 +122,7 @@ def _sentence_weight(sentence: str, words: int, *, fenced: bool, depth: int) -> 
     symbols = _count_symbols(sentence) / len(sentence)
     if len(sentence) > max(_LONGEST_WORD_CHARS, words * _MAX_MEAN_WORD_CHARS) and sentence.isascii():
         return 0.0  # encoded data, minified code
-    weight = _FENCED if fenced else 1.0
+    weight = (_FENCED if fenced else 1.0) * (1.0 if reads_as_prose(sentence) else _CODE)
     if symbols > _FREE_SYMBOLS:
         weight *= max(_CODE, 1.0 - 10.0 * (symbols - _FREE_SYMBOLS))
     weight *= 0.5 + 0.5 / (1.0 + depth / _HALF_DEPTH_SENTENCES)
