@@ -90,9 +90,8 @@ _PROSE_SIDES = frozenset(
 )
 
 _PLAIN = (("‘", "'"), ("’", "'"), ("“", '"'), ("”", '"'), ("\u00a0", " "), ("\u202f", " "))
-_GROUP_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_GROUP_COMMA = re.compile(r",(?<=\d,)(?=\d{3}(?!\d))")
 _GAP = re.compile(r"(?<=\d) (?=[^\W\d]|[%°])|(?<=[$€£¥]) (?=\d)")
-_BLANKS = re.compile(r"\s+")
 
 
 def find_identifiers(text: str) -> tuple[str, ...]:
@@ -253,10 +252,10 @@ def _wordy(character: str) -> bool:
 
 
 def _canonical(text: str) -> str:
-    """Normalise white space and quotes, and remove thousands separators."""
+    """Normalise white space and quotes, and remove thousands separators and white space at the ends."""
     for fine, plain in _PLAIN:  # `translate` is thirty times slower
         text = text.replace(fine, plain)
-    return _GROUP_COMMA.sub("", _BLANKS.sub(" ", text))
+    return _GROUP_COMMA.sub("", " ".join(text.split()))
 
 
 class _Haystack:
@@ -277,27 +276,11 @@ class _Haystack:
     def _found(self) -> frozenset[str]:
         return frozenset(find_identifiers(self._raw))
 
-    @cached_property
-    def _places(self) -> dict[str, list[int]]:
-        places: dict[str, list[int]] = {}
-        for match in _WORD.finditer(self._text):
-            places.setdefault(match.group(), []).append(match.start())
-        return places
-
     def _occurs(self, wanted: str) -> bool:
-        first = self._text.find(wanted)
-        if first < 0 or (wanted and _stands_alone(self._text, first, first + len(wanted))):
-            return first >= 0
-        words = [(m.group(), m.start()) for m in _WORD.finditer(wanted)]
-        if not words:
-            return wanted in self._text
-        # Every word of a bounded occurrence is a whole word of the text, so the places of the rarest word suffice.
-        word, offset = min(words, key=lambda pair: len(self._places.get(pair[0], ())))
-        starts = (at - offset for at in self._places.get(word, ()) if at >= offset)
-        return any(
-            self._text.startswith(wanted, start) and _stands_alone(self._text, start, start + len(wanted))
-            for start in starts
-        )
+        at = self._text.find(wanted)
+        while at >= 0 and wanted and not _stands_alone(self._text, at, at + len(wanted)):
+            at = self._text.find(wanted, at + 1)
+        return at >= 0
 
 
 def _variants(wanted: str) -> Iterator[str]:
