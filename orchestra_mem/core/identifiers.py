@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 _MAX_QUOTED = 80
 
@@ -172,16 +172,19 @@ def _quoted(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _in_tokens(text: str, known: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield the identifiers inside single tokens; known tokens are skipped."""
-    spans: dict[str, list[tuple[int, int]]] = {}
+    spans: dict[str, tuple[tuple[int, int], ...]] = {}
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token not in spans:
-            spans[token] = [*_token_spans(token)] if token not in known and _PROMISING.search(token) else []
+            find = _token_spans if len(token) <= _MAX_QUOTED else _token_spans.__wrapped__  # cache no long data
+            spans[token] = find(token) if token not in known and _PROMISING.search(token) else ()
         for start, end in spans[token]:
             yield match.start() + start, match.start() + end, token[start:end]
 
 
-def _token_spans(token: str) -> Iterator[tuple[int, int]]:
+@lru_cache(maxsize=2_048)
+def _token_spans(token: str) -> tuple[tuple[int, int], ...]:
+    found: list[tuple[int, int]] = []
     for match in re.finditer(_IN_TOKEN, token):
         start, end = match.span()
         kind = match.lastgroup or ""
@@ -189,7 +192,8 @@ def _token_spans(token: str) -> Iterator[tuple[int, int]]:
             end = start + len(match.group().rstrip(".,;:!?)]}'’*_-+@%"))
         is_one = _FURTHER.get(kind, bool)
         if is_one(token[start:end]) and _stands_alone(token, start, end):
-            yield start, end
+            found.append((start, end))
+    return tuple(found)
 
 
 def _is_path(value: str) -> bool:

@@ -130,9 +130,9 @@ def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join([f"{border}(?:{'|'.join(words)})", *others]))
 
 
-def safety_kind(sentence: str) -> tuple[MustKeepKind, bool] | None:
-    """Return the kind of fact that a sentence's safety words indicate, and whether it is certain, or None."""
+def safety_kind(sentence: str, *, certain: bool = False) -> tuple[MustKeepKind, bool] | None:
+    """Return the kind of fact that (`certain`) safety words indicate, and whether they are certain, or None."""
     low = sentence.lower().replace("’", "'")
     if tick := _TICK.match(low):
         return (MustKeepKind.OPEN_ITEM if tick[1] in ("", " ") else MustKeepKind.COMPLETION), True
-    return next(((kind, certain) for kind, certain, says in _patterns() if says(low)), None)
+    return next(((kind, sure) for kind, sure, says in _patterns() if (sure or not certain) and says(low)), None)

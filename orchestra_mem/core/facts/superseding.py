@@ -216,7 +216,7 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     new = [number for number in order if number >= known and must_keeps[number].kind in _CHANGING]
     signs = dict(zip(new, signs_of([settled[number].text for number in new]).tolist(), strict=True))
     standing = Standing()
-    for number in order:
+    for number in order if new else ():
         fact = settled[number]
         if fact.status is not MustKeepStatus.STANDING:
             continue
