@@ -273,8 +273,9 @@ class EpochKeeper:
         turns = TurnWindow(reason="continuity was not measured") if messages and not small else None
         turns = self.search.turn_window(messages) if turns and measure_turns else turns
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
+        through = operations[-1].id if operations else border
         facts = self.session.ledger.must_keeps(
-            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1
+            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1, last_operation=through
         )
         holding = {fact.operation for fact in facts}
         items += [
@@ -295,7 +296,6 @@ class EpochKeeper:
             # A part may use the unused tokens of other parts, unless recalled memories could use these tokens.
             lends=kept_free < self._most_free(budget_tokens) or kept_free in (0, _MOST_RECALLED_TOKENS),
         )
-        through = fresh[-1].operation.id if fresh else border
         return _Running(epoch, through, operations, now.documents, documents.texts(border), border, turns)
 
     def _shares(self, of: float, *, is_shared: bool) -> dict[Part, float]:

@@ -154,9 +154,9 @@ class SqlLedger(Stored):
         weightiest: bool = False,
     ) -> list[MustKeep]:
         """Return must-keeps by ascending id; with a `limit`, the newest or, with `weightiest`, the heaviest ones."""
-        # SQLite does not use an index for an expression: it reads the newest rows from the table's end, without a sort.
+        # SQLite does not use an index for an expression: it reads few rows, by operation or from the table's end.
         kind, state = "kind", "status"
-        if limit is not None and not weightiest:
+        if not weightiest and (limit is not None or first_operation is not None):
             kind, state = "coalesce(kind, '')", "coalesce(status, '')"
         condition, values = matching(
             {

@@ -39,7 +39,7 @@ def _bound(value: object) -> object:
     if isinstance(value, str):
         return value if value.isascii() else _without_surrogates(value)
     if isinstance(value, int):
-        return max(-_MOST, min(value, _MOST))
+        return value if -_MOST <= value <= _MOST else max(-_MOST, min(value, _MOST))
     if isinstance(value, datetime):
         return to_microseconds(value)
     return dump_json([*value]) if isinstance(value, tuple | list) else value

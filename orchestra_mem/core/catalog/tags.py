@@ -50,9 +50,9 @@ def extract_keywords(text: str) -> tuple[str, ...]:
 def _rarity(key: str) -> float:
     """Return how far a stem's rarity in the facts classifier's training sentences (six languages) exceeds `_COMMON`."""
     # Imported here, as NumPy loads slowly and importing the package must stay quick.
-    from orchestra_mem.core.facts.classifier import column_of, load_table
+    from orchestra_mem.core.facts.classifier import rarity_of
 
-    return float(load_table().rarity[column_of(key)]) - _COMMON
+    return rarity_of(key) - _COMMON
 
 
 def identify_topics(text: str) -> tuple[str, ...]:

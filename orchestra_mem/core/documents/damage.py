@@ -7,11 +7,12 @@ UTF-16, contains NUL bytes, or exceeds `MOST_BYTES` is left unchanged until some
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.conflicts import faults
-from orchestra_mem.core.documents.markdown import front_matter_fault, without_front_matter
+from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, without_front_matter
 from orchestra_mem.core.documents.owned_lines import owned_lines
 
 # Ten times the largest document for a context window of a million tokens; more was probably pasted by mistake.
@@ -30,6 +31,7 @@ _FENCED = re.compile(
 )
 # Front matter as this program writes it, below the top of a document.
 _FRONT_BELOW = re.compile(r"^---[ \t]*\r?\n(?=format: )(?:[a-z_]+:[^\n]*\n)+---[ \t]*\r?$", re.MULTILINE)
+_NUMBER = re.compile(r"\(([KM])(\d{1,18})\)")
 _GIT_MARKER = re.compile(r"^(?P<marker><{7}|>{7}|\|{7}) [^\n]*$", re.MULTILINE)
 _AS_TEXT = "it is served as plain text"
 _LEFT = "and the file is not changed"
@@ -53,8 +55,9 @@ def text_faults(data: bytes) -> list[tuple[int, str, str]]:
 
 def _copied_numbers(text: str) -> Iterator[tuple[int, str, str]]:
     """Find copies of numbered lines whose content differs from that of the first copy."""
+    counts = Counter((letter, int(number)) for letter, number in _NUMBER.findall(text.replace(PIN, "")))
     firsts: dict[str, tuple[int, str]] = {}
-    for line in owned_lines(text):
+    for line in owned_lines(text) if max(counts.values(), default=0) > 1 else ():  # parsing every line is slow
         if line.fact and line.fact.number:
             said = read_line(line.fact.text).content
             first, says = firsts.setdefault(line.fact.number, (line.place + 1, said))

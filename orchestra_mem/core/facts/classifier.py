@@ -62,10 +62,15 @@ class Features:
     count: int
 
 
-@lru_cache(maxsize=8_192)
 def column_of(word: str) -> int:
     """Return the index of a word stem in `rarity`."""
     return crc32(word.encode("utf-8", "replace")) & (COLUMNS - 1)
+
+
+@lru_cache(maxsize=8_192)
+def rarity_of(word: str) -> float:
+    """Return the rarity of a word stem: the logarithm of its inverse document frequency."""
+    return float(load_table().rarity[column_of(word)])
 
 
 def features_of(sentences: Sequence[Sentence]) -> Features:
@@ -85,7 +90,7 @@ def features_of(sentences: Sequence[Sentence]) -> Features:
 
 
 def _plain(text: str) -> str:
-    flat = _DIGITS.sub("0", _MASKED.sub("x", _BLANKS.sub(" ", text.replace("’", "'")).strip().lower()))
+    flat = _DIGITS.sub("0", _MASKED.sub("x", " ".join(text.replace("’", "'").split()).lower()))
     return f"{_BEGIN}{flat[:_MAX_CHARS]}{_END}"
 
 

@@ -192,10 +192,10 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
     named = kind_of_field(field.name) if field.source is Source.STATE else None
     if named is not None:
         return (named, likely) if likely >= _SAFETY_THRESHOLD else None
-    safe = safety_kind(candidate.text)
     least = _TALK_SAFETY_THRESHOLD if field.spoken else _SAFETY_THRESHOLD
     if field.voice is Voice.MODEL:
         least = _MODEL_SAFETY_THRESHOLD
+    safe = safety_kind(candidate.text, certain=likely < least and among < threshold)
     if safe is not None and (safe[1] or least <= likely < _SURE):
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:

@@ -6,7 +6,7 @@ A lost rule is worse than an extra one. Keep the lists short: the classifier lea
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from orchestra_mem.types import MustKeepKind
@@ -114,11 +114,11 @@ def heading_kind(heading: str) -> MustKeepKind | None:
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[tuple[MustKeepKind, bool, re.Pattern[str]], ...]:
-    """Return kind, certainty and pattern of each set of safety words, compiled on first use to keep imports fast."""
+def _patterns() -> tuple[tuple[MustKeepKind, bool, Callable[[str], object]], ...]:
+    """Return kind, certainty and test of each set of safety words, compiled on first use to keep imports fast."""
     return (
-        *((kind, True, re.compile(pattern)) for kind, pattern in _CERTAIN),
-        (MustKeepKind.CONSTRAINT, False, _any_of(_RULES)),
+        *((kind, True, re.compile(pattern).match) for kind, pattern in _CERTAIN),
+        (MustKeepKind.CONSTRAINT, False, _any_of(_RULES).search),
     )
 
 
@@ -130,9 +130,9 @@ def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
     return re.compile("|".join([f"{border}(?:{'|'.join(words)})", *others]))
 
 
-def safety_kind(sentence: str) -> tuple[MustKeepKind, bool] | None:
-    """Return the kind of fact that a sentence's safety words indicate, and whether it is certain, or None."""
+def safety_kind(sentence: str, *, certain: bool = False) -> tuple[MustKeepKind, bool] | None:
+    """Return the kind of fact that (`certain`) safety words indicate, and whether they are certain, or None."""
     low = sentence.lower().replace("’", "'")
     if tick := _TICK.match(low):
         return (MustKeepKind.OPEN_ITEM if tick[1] in ("", " ") else MustKeepKind.COMPLETION), True
-    return next(((kind, certain) for kind, certain, pattern in _patterns() if pattern.search(low)), None)
+    return next(((kind, sure) for kind, sure, says in _patterns() if (sure or not certain) and says(low)), None)

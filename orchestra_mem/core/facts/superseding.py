@@ -16,7 +16,7 @@ from functools import lru_cache
 from math import exp, log, log1p
 from operator import mul, ne
 
-from orchestra_mem.core.facts.classifier import column_of, load_table, signs_of
+from orchestra_mem.core.facts.classifier import load_table, rarity_of, signs_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
@@ -32,7 +32,7 @@ UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
 _COMPLETION, _FAILURE, _OPEN, _ROLE = (
     MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE,
 )  # fmt: skip
-_CHANGED = (*HOLDING, *UNFINISHED)
+_CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, _COMPLETION)
 _KINDS = (*_CHANGED, _COMPLETION)
 _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKeepKind}
 _NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can refer to
@@ -53,14 +53,8 @@ _ONE_FORM = 0.5  # least share of words in common, in the same order, for two te
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Topic of a fact: its content words with their rarity, its numbers, names and labels (`room 12`).
+    """Topic of a fact: its content words with their rarity, its numbers, names and labels (`room 12`)."""
 
-    `said`: All words in order. `known`: The same as a set. `form`: The same as `said`, with "" for each stop word.
-    """
-
-    said: tuple[str, ...]
-    known: frozenset[str]
-    form: tuple[str, ...]
     words: dict[str, float]
     weight: float
     numbers: frozenset[str]
@@ -72,13 +66,8 @@ class Topic:
 def topic_of(text: str) -> Topic:
     """Return the topic of a text; a long text is truncated."""
     text = text[:_MAX_CHARS]
-    rarity = load_table().rarity
-    words = {word: float(rarity[column_of(word)]) for word in content_stems(text) if not word[0].isdigit()}
-    said = tuple(_WORD.findall(text.lower()))
+    words = {word: rarity_of(word) for word in content_stems(text) if not word[0].isdigit()}
     return Topic(
-        said=said,
-        known=frozenset(said),
-        form=tuple(word if content_stems(word) else "" for word in said),
         words=words,
         weight=sum(words.values()),
         numbers=frozenset(_NUMBER.findall(text)),
@@ -87,14 +76,21 @@ def topic_of(text: str) -> Topic:
     )
 
 
+@lru_cache(maxsize=1_024)
+def _form_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words of a text in order, and the same with "" for each stop word. Few facts need them."""
+    said = tuple(_WORD.findall(text[:_MAX_CHARS].lower()))
+    return said, tuple(word if content_stems(word) else "" for word in said)
+
+
 def _begin_alike_alone(newer: MustKeep, older: MustKeep) -> bool:
     """Check whether two facts share only an opening phrase, such as `The team decided to`.
 
     False if the phrase precedes at most one content word in either fact: that word may be a new value.
     """
-    mine, theirs = topic_of(newer.text), topic_of(older.text)
-    alike = next((at for at, pair in enumerate(zip(mine.said, theirs.said, strict=False)) if pair[0] != pair[1]), 0)
-    here, there = ({*filter(None, topic.form[alike:])} for topic in (mine, theirs))
+    (mine, my_form), (theirs, their_form) = _form_of(newer.text), _form_of(older.text)
+    alike = next((at for at, pair in enumerate(zip(mine, theirs, strict=False)) if pair[0] != pair[1]), 0)
+    here, there = ({*filter(None, form[alike:])} for form in (my_form, their_form))
     return alike > 0 and min(len(here), len(there)) > 1 and here.isdisjoint(there)
 
 
@@ -106,21 +102,21 @@ def differing_places(newer: MustKeep, older: MustKeep) -> int:
     """
     if newer.kind not in HOLDING or older.kind not in HOLDING:
         return -1
-    mine, theirs = topic_of(newer.text), topic_of(older.text)
-    if len(mine.said) == len(theirs.said):  # fast path: compare word by word
-        differs = bytes(map(ne, mine.form, theirs.form))
+    (mine, my_form), (theirs, their_form) = _form_of(newer.text), _form_of(older.text)
+    if len(mine) == len(theirs):  # fast path: compare word by word
+        differs = bytes(map(ne, my_form, their_form))
         if differs.count(0) >= _ONE_FORM * len(differs):
             return (b"\0" + differs).count(b"\0\1")
-    least = _ONE_FORM * (len(mine.said) + len(theirs.said)) / 2
-    if sum(map(theirs.known.__contains__, mine.said)) < least:  # true of most pairs, whatever the word order
+    least = _ONE_FORM * (len(mine) + len(theirs)) / 2
+    if sum(map({*theirs}.__contains__, mine)) < least:  # true of most pairs, whatever the word order
         return -1
     same = differing = start = there = 0
-    for here, word in enumerate(mine.said):
-        if word in theirs.said[there:]:
-            place = theirs.said.index(word, there)
-            differing += any(mine.form[start:here]) and any(theirs.form[there:place])
+    for here, word in enumerate(mine):
+        if word in theirs[there:]:
+            place = theirs.index(word, there)
+            differing += any(my_form[start:here]) and any(their_form[there:place])
             same, start, there = same + 1, here + 1, place + 1
-    differing += any(mine.form[start:]) and any(theirs.form[there:])
+    differing += any(my_form[start:]) and any(their_form[there:])
     return differing if same >= least else -1
 
 
@@ -134,14 +130,15 @@ def pair_features(
     if places is None:
         places = differing_places(newer, older)
     mine, theirs = topic_of(newer.text), topic_of(older.text)
-    shared = [weight for word, weight in mine.words.items() if word in theirs.words]
+    known = theirs.words
+    shared = [weight for word, weight in mine.words.items() if word in known]
     common = sum(shared)
     cover, share = common / (theirs.weight or 1.0), common / (mine.weight or 1.0)
-    frame = len(shared) / (len(mine.words) + len(theirs.words) - len(shared) or 1)
+    frame = len(shared) / (len(mine.words) + len(known) - len(shared) or 1)
     numbers = bool(mine.numbers and theirs.numbers)
     other_number = numbers and mine.numbers.isdisjoint(theirs.numbers)
-    labels = mine.labels.items() if theirs.labels else ()
-    other_label = any(theirs.labels.get(word, label) != label for word, label in labels)
+    labels = theirs.labels
+    other_label = bool(labels) and any(labels.get(word, label) != label for word, label in mine.labels.items())
     other_name = not (mine.names <= theirs.names or theirs.names <= mine.names)
     taking_back, mending = signs
     older_kind, same_kind = older.kind, newer.kind is older.kind
@@ -168,10 +165,10 @@ def pair_features(
         replaced,
         exp(-distance / 10),
         holds * log1p(distance),
-        numbers * holds * len(mine.numbers ^ theirs.numbers),
-        holds * log1p(len(theirs.words)),
+        len(mine.numbers ^ theirs.numbers) if numbers and holds else 0,
+        holds * log1p(len(known)),
         log1p(len(mine.words)),
-        next(iter(mine.words), "") in theirs.words,
+        next(iter(mine.words), "") in known,
         completes,
         completes * cover,
         (older_kind is _OPEN) * cover,
@@ -217,10 +214,10 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
     """
     order = sorted(range(len(must_keeps)), key=lambda i: (must_keeps[i].timestamp, must_keeps[i].operation, i))
     settled = list(must_keeps)
-    new = [number for number in order if number >= known]
+    new = [number for number in order if number >= known and must_keeps[number].kind in _CHANGING]
     signs = dict(zip(new, signs_of([settled[number].text for number in new]).tolist(), strict=True))
     standing = Standing()
-    for number in order:
+    for number in order if new else ():
         fact = settled[number]
         if fact.status is not MustKeepStatus.STANDING:
             continue
