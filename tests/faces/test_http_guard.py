@@ -289,7 +289,8 @@ def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
     """Only configured origins get CORS headers, and they need a token like everybody else.
 
-    Their scripts may send `X-Memory`, and read the status and the headers of every answer, also of a refusal.
+    Their scripts may send any header, such as those of OpenAI's client, and read the status and the headers of every
+    answer, also of a refusal.
     """
     page = "https://app.example"
     with serving(tmp_path, allowed_origins=["https://App.example/"], allowed_hosts=["memory.example"]) as served:
@@ -297,7 +298,8 @@ def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
         allowed = served.bare.options("/api/memory/documents/work_plan", headers=ask)
         assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
         ask |= {"Access-Control-Request-Method": "POST"}
-        for path, header in (("/mcp", "Mcp-Protocol-Version"), ("/v1/chat/completions", "X-Memory")):
+        openai = "authorization,content-type,x-memory,x-stainless-lang,x-stainless-retry-count"
+        for path, header in (("/mcp", "Mcp-Protocol-Version"), ("/v1/chat/completions", openai)):
             asked = served.bare.options(path, headers=ask | {"Access-Control-Request-Headers": header})
             assert asked.status_code == 200
         assert (

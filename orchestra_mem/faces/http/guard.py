@@ -170,11 +170,7 @@ _HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cache-control": "no-store",
 }
-# Request headers that pages of allowed origins may send, and response headers that they may read.
-_CORS_SENT = (
-    "Authorization", "Content-Type", "If-Match", "If-None-Match", "X-Memory",
-    "Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name",
-)  # fmt: skip
+# Response headers that pages of allowed origins may read.
 _CORS_READ = (
     "ETag", "Location", "Retry-After", "X-Memory", "X-Memory-Tokens", "X-Memory-Sources", "X-Memory-Problem"
 )  # fmt: skip
@@ -208,7 +204,7 @@ class RequestGuard:
         self._hosts = {each.lower() for each in (*LOCAL_HOSTS, settings.host, *settings.allowed_hosts)}
         self._origins = [each.lower().rstrip("/") for each in settings.allowed_origins]
         self._cors = CORSMiddleware(
-            app, allow_origins=self._origins, allow_methods=["*"], allow_headers=_CORS_SENT, expose_headers=_CORS_READ
+            app, allow_origins=self._origins, allow_methods=["*"], allow_headers=["*"], expose_headers=_CORS_READ
         )
         self._max_body_bytes = settings.max_body_bytes
         self._timeout_s = settings.timeout_s
@@ -284,14 +280,10 @@ class RequestGuard:
         if problem:
             return Problem(403, problem)
         if scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
-            is_allowed = headers["origin"].lower() in self._origins
-            return (
-                self._cors.preflight_response(headers)
-                if is_allowed
-                else Problem(
-                    403, "requests from this origin are not allowed; add it to `server.allowed_origins` to allow them"
-                )
-            )
+            if headers["origin"].lower() in self._origins:
+                return self._cors.preflight_response(headers)
+            words = "requests from this origin are not allowed; add it to `server.allowed_origins` to allow them"
+            return Problem(403, words)
         caller = self._caller(scope, headers)
         address = scope["client"][0] if scope.get("client") else ""
         wait_s = self._rates.wait_s(f"address {address}" if caller is None else f"agent {caller}")
