@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sqlite3
 import time
@@ -255,7 +254,10 @@ def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None
 
 
 def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
-    """Without a server the memory's own model answers, streamed or complete, and gets relevant memories."""
+    """Without a server the memory's own model answers, streamed or complete, and gets relevant memories.
+
+    A stream's last event has the usage if the client asks for it, and `stop` ends the text.
+    """
     import openai
 
     asked: list[str] = []
@@ -268,8 +270,13 @@ def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
         memory.record_operation("decision", {"text": REDIS})
         with listening(guarded(memory, tmp_path)) as url, client_of(url) as client:
             whole = client.chat.completions.create(model="m", messages=[user("Where do sessions live?")])
-            streamed = client.chat.completions.create(model="m", messages=[user("And where?")], stream=True)
-            text = "".join(chunk.choices[0].delta.content or "" for chunk in streamed)
+            asks: Any = {"stream": True, "stream_options": {"include_usage": True}}
+            *chunks, last = client.chat.completions.create(model="m", messages=[user("And where?")], **asks)
+            text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+            assert (last.choices, last.usage) == ([], whole.usage)
+            for stop in (" Redis", ["", ".", " Redis"]):
+                cut = client.chat.completions.create(model="m", messages=[user("Where is it?")], stop=stop)
+                assert cut.choices[0].message.content == "In"
             assert whole.choices[0].message.content == text == "In Redis."
             assert "no sticky sessions" in asked[0]
             with pytest.raises(openai.BadRequestError, match="llama-server"):
@@ -381,22 +388,10 @@ def test_an_answer_of_any_shape_goes_back_as_it_came(chat: Chat, choice: str) ->
     assert (response.status_code, response.content) == (200, answer)
 
 
-def _event(text: str, **choice: Any) -> bytes:
-    return f"data: {json.dumps({'choices': [{'delta': {'content': text}, **choice}]}, ensure_ascii=False)}".encode()
-
-
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        [_event("é") + b"\r\n\r\n: a comment\r\n\r\n", _event("!") + b"\r\n\r\ndata: [DONE]\r\n\r\n"],
-        [_event("é")[:-8], _event("é")[-8:] + b"\n\n" + _event("!") + b"\n\n"],
-        [_event("é") + b"\n\n", _event("!")],
-        [_event("é", index=0) + b"\n\n" + _event("no", index=1) + b"\n\n", _event("!", index=0) + b"\n\n"],
-        [*(bytes([each]) for each in _event("é")), b"\n\n" + _event("!") + b"\n\n"],
-    ],
-)
-def test_streams_of_all_kinds_are_recorded(chat: Chat, monkeypatch: pytest.MonkeyPatch, chunks: list[bytes]) -> None:
+@pytest.mark.parametrize("texts", cases("streams_of_all_kinds_are_recorded"))
+def test_streams_of_all_kinds_are_recorded(chat: Chat, monkeypatch: pytest.MonkeyPatch, texts: list[str]) -> None:
     """A stream passes through however its events are split, and its first choice is recorded."""
+    chunks = [text.encode("latin-1") for text in texts]
     monkeypatch.setattr(chat.llama, "events", lambda: iter(chunks))
     body = {"stream": True, "messages": [user("What?")]}
     assert httpx2.post(f"{chat.url}/v1/chat/completions", json=body, headers=OWN).content == b"".join(chunks)
@@ -437,6 +432,16 @@ def test_a_model_in_the_process_stops_when_its_client_leaves(tmp_path: Path) -> 
             until(lambda: model.prompts)
         until(lambda: hasattr(model, "said"), within_s=10)
         assert model.said.finish is Finish.CANCELLED
+
+
+def test_chats_that_wait_for_the_model_hold_no_other_request(tmp_path: Path) -> None:
+    """However many chats wait for the model in this process, the other routes answer in time."""
+    with open_memory(tmp_path, model=ScriptedModel("word " * 1_000, tokens_per_s=20)) as memory, ExitStack() as stack:
+        url = stack.enter_context(listening(guarded(memory, tmp_path)))
+        for number in range(10, 55):
+            stack.enter_context(asking(url, TALK.replace("Talk", f"No{number}")))
+        until(lambda: memory.count_operations() == 45)
+        assert httpx2.get(f"{url}/api/memory/window", headers=OWN, timeout=20).status_code == 200
 
 
 def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:
