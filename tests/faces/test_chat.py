@@ -227,14 +227,15 @@ def test_a_wrong_request_is_told_in_words(chat: Chat, body: str, words: str) -> 
 def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, down: str) -> None:
     """If the model's server is unavailable, the client gets the server's error and its question is recorded.
 
-    The question is not recorded again with the user's next message.
+    `Retry-After` is passed on, too. The question is not recorded again with the user's next message.
     """
     import openai
 
-    chat.llama.statuses = [(503, {}, b'{"error": {"message": "loading"}}')]
+    chat.llama.statuses = [(503, {"Retry-After": "7"}, b'{"error": {"message": "loading"}}')]
     chat.llama.refuse = lambda path, body: 503 if down == "for all requests" else 0
-    with pytest.raises(openai.APIStatusError, match="loading"):
+    with pytest.raises(openai.APIStatusError, match="loading") as refused:
         chat.say(user("Remember the milk."))
+    assert refused.value.response.headers["retry-after"] == "7"
     assert chat.recorded() == [("user_message", "Remember the milk.")]
     chat.say(user("Remember the milk."), user("And the bread."))
     assert [text for kind, text in chat.recorded() if kind == "user_message"] == [

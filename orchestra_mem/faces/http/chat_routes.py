@@ -190,6 +190,8 @@ class ChatEndpoint:
             response = await stack.enter_async_context(self._relay.send("POST", "/v1/chat/completions", body))
             if (kind := response.headers["content-type"]).startswith("text/event-stream") and response.is_success:
                 return _Stream(self._relay.chunks(response), headers, kind, record, stack.pop_all())
+            if wait := response.headers.get("retry-after"):
+                headers["Retry-After"] = wait
             raw = await response.aread()
             if response.is_success:
                 headers |= await record(Collected.of_body(raw))
@@ -227,10 +229,8 @@ class ChatEndpoint:
         headers |= await record(Collected(text=generation.text, finish=generation.finish.value))
         completion = answered(generation, model.name)
         if body.get("stream") is True:
-            options = body.get("stream_options")
-            events = as_stream(
-                completion, with_usage=isinstance(options, dict) and options.get("include_usage") is True
-            )
+            wanted = body.get("stream_options")
+            events = as_stream(completion, with_usage=isinstance(wanted, dict) and wanted.get("include_usage") is True)
             return StreamingResponse(events, 200, headers, "text/event-stream")
         return JSONResponse(completion, 200, headers)
 
