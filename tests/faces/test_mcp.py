@@ -11,6 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: Connection) -> None:
     """Each tool states its cost, its hints say whether it reads, changes or removes, and the docs match its budget."""
+    assert server.client.server_info.version == version("orchestra-mem")
     tools = server.ask(server.client.list_tools).tools
     assert [tool.name for tool in tools] == [*TOOLS]
     assert all("Costs" in tool.description and len(tool.description) < 250 for tool in tools)
@@ -296,9 +298,12 @@ def test_serve_works_without_the_sdk(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_stdout_has_the_protocol_alone(run: Program) -> None:
-    """Every line on stdout is a protocol message, whatever is sent; end of input or a signal ends the program."""
+    """Every line on stdout is a protocol message, whatever is sent; end of input or a signal ends the program.
+
+    A call with half a surrogate pair, as JavaScript makes when it cuts an emoji, is answered, too.
+    """
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    call = {"name": "search", "arguments": {"query": "x"}}
+    call = {"name": "record", "arguments": {"type": "note", "data": "half an emoji: \ud83d"}}
     sent = [
         json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
         json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
@@ -316,6 +321,7 @@ def test_stdout_has_the_protocol_alone(run: Program) -> None:
             lines.append(json.loads(process.stdout.readline()))
         rest, _ = process.communicate(timeout=20)
     assert [line["jsonrpc"] for line in lines] == ["2.0"] * len(lines)
+    assert lines[-1]["result"]["content"][0]["text"] == "Recorded as op1.\n"
     assert (rest, process.returncode) == ("", 0)
     with start("mcp", "--debug", **how) as process:
         assert process.stdin is not None
