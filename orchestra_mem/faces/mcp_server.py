@@ -348,14 +348,14 @@ class MemoryServer(MCPServer[Any]):
         return [Resource(uri=_SCHEME + name, name=name, mime_type="text/markdown") for name in names]
 
     async def read_resource(self, uri: AnyUrl | str, context: Any = None) -> Iterable[ReadResourceContents]:
-        """Return the current text of a document."""
+        """Return the current text of a document, with "?" for bytes that are not UTF-8, on which the SDK would fail."""
         name = str(uri).removeprefix(_SCHEME)
         try:
             text = await run_sync(lambda: self._caller.offered("documents").text(name))
         except OrchestraMemError as error:
             kind = ResourceNotFoundError if isinstance(error, NotFoundError) else ResourceError
             raise kind(str(error)) from error
-        return [ReadResourceContents(content=text, mime_type="text/markdown")]
+        return [ReadResourceContents(content=text.encode("utf-8", "replace").decode(), mime_type="text/markdown")]
 
 
 async def _lines() -> AsyncIterator[str]:

@@ -141,9 +141,8 @@ def test_an_exchange_is_recorded(chat: Chat) -> None:
 def test_a_prompt_begins_with_the_one_before(chat: Chat) -> None:
     """In a conversation of twenty turns each prompt begins with all messages of the previous one, byte for byte."""
     for number in range(30):
-        chat.memory.record_operation(
-            "decision", {"text": f"We decided that service {number} listens on {7000 + number}."}
-        )
+        text = f"We decided that service {number} listens on {7000 + number}."
+        chat.memory.record_operation("decision", {"text": text})
     talk: list[dict[str, str]] = []
     before: list[Any] = []
     for number in range(20):
@@ -186,10 +185,8 @@ def test_headers_say_what_was_added(chat: Chat) -> None:
     for _ in range(40):  # so that the decision is not in the context that begins every conversation
         chat.memory.record_operation("build", {"log": "Compiled another hundred modules without a warning."})
     chat.say(user("Hello there."))
-    raw = chat.client.chat.completions.with_raw_response.create(
-        model="local",
-        messages=[user("Hello there."), said("The answer is 42."), user("Why do sessions live in Redis?")],
-    )
+    talk = [user("Hello there."), said("The answer is 42."), user("Why do sessions live in Redis?")]
+    raw = chat.client.chat.completions.with_raw_response.create(model="local", messages=talk)
     assert raw.headers["x-memory"] == "on"
     assert int(raw.headers["x-memory-tokens"]) > 0
 
@@ -238,9 +235,8 @@ def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, do
     assert refused.value.response.headers["retry-after"] == "7"
     assert chat.recorded() == [("user_message", "Remember the milk.")]
     chat.say(user("Remember the milk."), user("And the bread."))
-    assert [text for kind, text in chat.recorded() if kind == "user_message"] == [
-        "Remember the milk.", "And the bread.",
-    ]  # fmt: skip
+    asked = [text for kind, text in chat.recorded() if kind == "user_message"]
+    assert asked == ["Remember the milk.", "And the bread."]
 
 
 def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:
@@ -366,10 +362,8 @@ def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
         fox.chat.completions.create(model="local", messages=[question, said("There."), user("Where?")])
         assert "blue lamp" not in str(chat.sent())
         fox.chat.completions.create(model="local", messages=[question])
-    asked = [
-        each.agent for each in chat.memory.operations() if each.data == {"role": "user", "text": question["content"]}
-    ]
-    assert asked == ["owl", "fox"]
+    data = {"role": "user", "text": question["content"]}
+    assert [each.agent for each in chat.memory.operations() if each.data == data] == ["owl", "fox"]
 
 
 @pytest.mark.parametrize("content", [b'"half \\ud800"', b'[{"type": "text", "text": "half \\udfff"}]', b"NaN"])

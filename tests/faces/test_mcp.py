@@ -101,9 +101,13 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         assert server("work_add", kind="epic", title="Sign in") == "Added epic 1.\n"
         assert server("work_add", kind="story", title="By mail", parent=1) == "Added story 2.\n"
         assert server("work_add", kind="epic", title="Pay", depends_on=[1]) == "Added epic 3.\n"
+        with (folder / ".obra" / "memory" / "decision_log.md").open("ab") as log:
+            log.write(b"<!-- caf\xe9 -->\n")
         yield server
     if request.param == "stdio":
-        assert (folder.parent / "errors").read_text() == f"created a new memory in {folder / '.obra'}\n"
+        made, warned = (folder.parent / "errors").read_text().splitlines()
+        assert made == f"created a new memory in {folder / '.obra'}"
+        assert "decision_log.md:17: is not UTF-8: 0xe9 at byte 9" in warned
 
 
 def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: Connection) -> None:
@@ -221,11 +225,12 @@ def test_no_answer_is_over_its_budget_and_pages_lose_nothing(tmp_path: Path) -> 
 
 
 def test_documents_are_resources_and_a_prompt_goes_on(server: Connection) -> None:
-    """Documents are resources by name, and the prompt to continue contains the project's context as fenced data."""
+    """Documents are resources by name, even if not UTF-8; the prompt to continue has the project's fenced context."""
     found = server.ask(server.client.list_resources).resources
-    assert [str(each.uri) for each in found][:3] == [
-        "memory://project_state", "memory://work_plan", "memory://decision_log"
-    ]  # fmt: skip
+    names = ("project_state", "work_plan", "decision_log")
+    assert [str(each.uri) for each in found][:3] == [f"memory://{name}" for name in names]
+    (log,) = server.ask(server.client.read_resource, "memory://decision_log").contents
+    assert log.text.endswith("<!-- caf? -->\n")
     (plan,) = server.ask(server.client.read_resource, "memory://work_plan").contents
     assert plan.mime_type == "text/markdown"
     assert "Sign in" in plan.text
@@ -254,9 +259,8 @@ def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str)
         assert server("sessions", refused=True) == ("sessions is not available to agents: agent 'bob' may not use it")
         for tool, given in (("work_list", {}), ("work_show", {"id": 1}), ("work_set", {"id": 1, "status": "done"}),
                             ("work_add", {"kind": "epic", "title": "x"})):  # fmt: skip
-            assert server(tool, refused=True, **given) == (
-                "state is not available to agents: agent 'bob' may not use it"
-            )
+            told = server(tool, refused=True, **given)
+            assert told == "state is not available to agents: agent 'bob' may not use it"
         assert server.ask(server.client.list_resources).resources == []
         with pytest.raises(MCPError, match="documents is not available to agents"):
             server.ask(server.client.read_resource, "memory://work_plan")
