@@ -22,7 +22,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request, cookie_parser
+from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -248,6 +248,8 @@ class RequestGuard:
                 async with limit:
                     self._limits.add(limit)
                     await self._app(scope, receive, answer_in_time)
+            except ClientDisconnect:
+                logger.debug("a client disconnected before its request was complete")
             except Exception as error:
                 if isinstance(error, TimeoutError) and limit.expired():
                     refusal = self._late()
