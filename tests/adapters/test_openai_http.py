@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
 from typing import Any
 
+import httpx2
 import pytest
 import trustme
 
@@ -478,7 +479,7 @@ def test_a_server_that_keeps_failing_is_left_alone_for_a_while(model: OpenAiMode
 
 
 def test_no_server_at_all() -> None:
-    """An unreachable server is an error with a remedy; a key that no header can hold is refused at once."""
+    """An unreachable or reset server is an error with a reason; a key that no header can hold is refused at once."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -488,6 +489,7 @@ def test_no_server_at_all() -> None:
     ):
         made.count_prompt(ASKED)
     assert fault(made).startswith(f"{address} cannot be reached: ")
+    assert str(Server(address).fault(httpx2.ReadError(""))).endswith("before the answer was complete: ReadError")
     assert not made.busy()
     for key in ("schlüssel", "key\n"):
         with pytest.raises(ModelError, match=r"^llm.api_key cannot be sent: it contains a control character, or"):

@@ -15,6 +15,7 @@ from orchestra_mem.core.documents.markdown import front_matter_fault, split_bloc
 from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.core.summaries.kept import kept_lines
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
+from tests.builders import cases
 
 WHEN = datetime(2025, 1, 15, 14, 30, 15, tzinfo=UTC)
 SHAPES = {
@@ -215,21 +216,12 @@ def test_lists_say_how_many_older_ones_there_are_and_where() -> None:
     assert "(K100)\n" in section
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        (MustKeepKind.CONSTRAINT, DocumentName.PROJECT_STATE),
-        (MustKeepKind.ROLE, DocumentName.PROJECT_STATE),
-        (MustKeepKind.FAILURE, DocumentName.PROJECT_STATE),
-        (MustKeepKind.COMPLETION, DocumentName.PROJECT_STATE),
-        (MustKeepKind.OPEN_ITEM, DocumentName.WORK_PLAN),
-        (MustKeepKind.DECISION, DocumentName.DECISION_LOG),
-    ],
-)
-def test_a_persons_words_make_room_for_other_persons_words_alone(kind: MustKeepKind, name: DocumentName) -> None:
+@pytest.mark.parametrize(("fact_kind", "name"), cases("a_persons_words_make_room_for_other_persons_words_alone"))
+def test_a_persons_words_make_room_for_other_persons_words_alone(fact_kind: str, name: str) -> None:
     """A person's fact is dropped only for facts of persons, however many or critical the machine's facts are."""
+    kind, document = MustKeepKind(fact_kind), DocumentName(name)
     own = replace(fact(1, "In my own words.", kind), author=Author.PERSON, weight=3.0)
     later = [replace(fact(n, f"Found {n}: " + "words " * 20, kind), weight=9.0) for n in range(2, 202)]
-    assert "In my own words. (K1)" in render_document(name, view({kind: [own, *later]}, size=1_000))
+    assert "In my own words. (K1)" in render_document(document, view({kind: [own, *later]}, size=1_000))
     theirs = [replace(found, author=Author.PERSON) for found in later]
-    assert "In my own words." not in render_document(name, view({kind: [own, *theirs]}, size=1_000))
+    assert "In my own words." not in render_document(document, view({kind: [own, *theirs]}, size=1_000))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sqlite3
 import time
@@ -142,9 +141,8 @@ def test_an_exchange_is_recorded(chat: Chat) -> None:
 def test_a_prompt_begins_with_the_one_before(chat: Chat) -> None:
     """In a conversation of twenty turns each prompt begins with all messages of the previous one, byte for byte."""
     for number in range(30):
-        chat.memory.record_operation(
-            "decision", {"text": f"We decided that service {number} listens on {7000 + number}."}
-        )
+        text = f"We decided that service {number} listens on {7000 + number}."
+        chat.memory.record_operation("decision", {"text": text})
     talk: list[dict[str, str]] = []
     before: list[Any] = []
     for number in range(20):
@@ -187,10 +185,8 @@ def test_headers_say_what_was_added(chat: Chat) -> None:
     for _ in range(40):  # so that the decision is not in the context that begins every conversation
         chat.memory.record_operation("build", {"log": "Compiled another hundred modules without a warning."})
     chat.say(user("Hello there."))
-    raw = chat.client.chat.completions.with_raw_response.create(
-        model="local",
-        messages=[user("Hello there."), said("The answer is 42."), user("Why do sessions live in Redis?")],
-    )
+    talk = [user("Hello there."), said("The answer is 42."), user("Why do sessions live in Redis?")]
+    raw = chat.client.chat.completions.with_raw_response.create(model="local", messages=talk)
     assert raw.headers["x-memory"] == "on"
     assert int(raw.headers["x-memory-tokens"]) > 0
 
@@ -228,19 +224,19 @@ def test_a_wrong_request_is_told_in_words(chat: Chat, body: str, words: str) -> 
 def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, down: str) -> None:
     """If the model's server is unavailable, the client gets the server's error and its question is recorded.
 
-    The question is not recorded again with the user's next message.
+    `Retry-After` is passed on, too. The question is not recorded again with the user's next message.
     """
     import openai
 
-    chat.llama.statuses = [(503, {}, b'{"error": {"message": "loading"}}')]
+    chat.llama.statuses = [(503, {"Retry-After": "7"}, b'{"error": {"message": "loading"}}')]
     chat.llama.refuse = lambda path, body: 503 if down == "for all requests" else 0
-    with pytest.raises(openai.APIStatusError, match="loading"):
+    with pytest.raises(openai.APIStatusError, match="loading") as refused:
         chat.say(user("Remember the milk."))
+    assert refused.value.response.headers["retry-after"] == "7"
     assert chat.recorded() == [("user_message", "Remember the milk.")]
     chat.say(user("Remember the milk."), user("And the bread."))
-    assert [text for kind, text in chat.recorded() if kind == "user_message"] == [
-        "Remember the milk.", "And the bread.",
-    ]  # fmt: skip
+    asked = [text for kind, text in chat.recorded() if kind == "user_message"]
+    assert asked == ["Remember the milk.", "And the bread."]
 
 
 def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:
@@ -249,13 +245,15 @@ def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None
 
     chat.llama.ends = "early"
     with pytest.raises((openai.APIError, httpx2.HTTPError)):
-        for _ in chat.say(user("What?"), stream=True):
-            pass
+        list(chat.say(user("What?"), stream=True))
     until(lambda: chat.recorded()[-1] == ("agent_message", "The answer "))
 
 
 def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
-    """Without a server the memory's own model answers, streamed or complete, and gets relevant memories."""
+    """Without a server the memory's own model answers, streamed or complete, and gets relevant memories.
+
+    A stream's last event has the usage if the client asks for it, and `stop` ends the text.
+    """
     import openai
 
     asked: list[str] = []
@@ -268,8 +266,13 @@ def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
         memory.record_operation("decision", {"text": REDIS})
         with listening(guarded(memory, tmp_path)) as url, client_of(url) as client:
             whole = client.chat.completions.create(model="m", messages=[user("Where do sessions live?")])
-            streamed = client.chat.completions.create(model="m", messages=[user("And where?")], stream=True)
-            text = "".join(chunk.choices[0].delta.content or "" for chunk in streamed)
+            asks: Any = {"stream": True, "stream_options": {"include_usage": True}}
+            *chunks, last = client.chat.completions.create(model="m", messages=[user("And where?")], **asks)
+            text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+            assert (last.choices, last.usage) == ([], whole.usage)
+            for stop in (" Redis", ["", ".", " Redis"]):
+                cut = client.chat.completions.create(model="m", messages=[user("Where is it?")], stop=stop)
+                assert cut.choices[0].message.content == "In"
             assert whole.choices[0].message.content == text == "In Redis."
             assert "no sticky sessions" in asked[0]
             with pytest.raises(openai.BadRequestError, match="llama-server"):
@@ -302,9 +305,7 @@ def test_an_agent_chats_with_what_it_may_see(chat: Chat) -> None:
 def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:
     """The server's timeout for its own answers does not end a chat."""
     chat.llama.pause_s = 0.4
-    chunks = list(chat.say(user("What?"), stream=True))
-    assert chunks
-    chat.llama.pieces = ["late"]
+    assert list(chat.say(user("What?"), stream=True))
     assert chat.recorded()[-1] == ("agent_message", "The answer is 42.")
 
 
@@ -358,10 +359,8 @@ def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
         fox.chat.completions.create(model="local", messages=[question, said("There."), user("Where?")])
         assert "blue lamp" not in str(chat.sent())
         fox.chat.completions.create(model="local", messages=[question])
-    asked = [
-        each.agent for each in chat.memory.operations() if each.data == {"role": "user", "text": question["content"]}
-    ]
-    assert asked == ["owl", "fox"]
+    data = {"role": "user", "text": question["content"]}
+    assert [each.agent for each in chat.memory.operations() if each.data == data] == ["owl", "fox"]
 
 
 @pytest.mark.parametrize("content", [b'"half \\ud800"', b'[{"type": "text", "text": "half \\udfff"}]', b"NaN"])
@@ -381,22 +380,10 @@ def test_an_answer_of_any_shape_goes_back_as_it_came(chat: Chat, choice: str) ->
     assert (response.status_code, response.content) == (200, answer)
 
 
-def _event(text: str, **choice: Any) -> bytes:
-    return f"data: {json.dumps({'choices': [{'delta': {'content': text}, **choice}]}, ensure_ascii=False)}".encode()
-
-
-@pytest.mark.parametrize(
-    "chunks",
-    [
-        [_event("é") + b"\r\n\r\n: a comment\r\n\r\n", _event("!") + b"\r\n\r\ndata: [DONE]\r\n\r\n"],
-        [_event("é")[:-8], _event("é")[-8:] + b"\n\n" + _event("!") + b"\n\n"],
-        [_event("é") + b"\n\n", _event("!")],
-        [_event("é", index=0) + b"\n\n" + _event("no", index=1) + b"\n\n", _event("!", index=0) + b"\n\n"],
-        [*(bytes([each]) for each in _event("é")), b"\n\n" + _event("!") + b"\n\n"],
-    ],
-)
-def test_streams_of_all_kinds_are_recorded(chat: Chat, monkeypatch: pytest.MonkeyPatch, chunks: list[bytes]) -> None:
+@pytest.mark.parametrize("texts", cases("streams_of_all_kinds_are_recorded"))
+def test_streams_of_all_kinds_are_recorded(chat: Chat, monkeypatch: pytest.MonkeyPatch, texts: list[str]) -> None:
     """A stream passes through however its events are split, and its first choice is recorded."""
+    chunks = [text.encode("latin-1") for text in texts]
     monkeypatch.setattr(chat.llama, "events", lambda: iter(chunks))
     body = {"stream": True, "messages": [user("What?")]}
     assert httpx2.post(f"{chat.url}/v1/chat/completions", json=body, headers=OWN).content == b"".join(chunks)
@@ -412,8 +399,13 @@ def asking(url: str, body: str = TALK, length: int = len(TALK)) -> Iterator[sock
         yield connection
 
 
-def test_a_client_that_leaves_before_the_answer_begins_ends_it(chat: Chat) -> None:
-    """If the client disconnects before the answer begins, the request to the model's server is closed."""
+def test_a_client_that_leaves_before_the_answer_begins_ends_it(chat: Chat, caplog: pytest.LogCaptureFixture) -> None:
+    """A client that leaves before the answer begins ends the model's request; within its own request it is no error."""
+    caplog.set_level("INFO", "orchestra_mem.faces")
+    with asking(chat.url, length=500):
+        pass
+    until(lambda: "POST /v1/chat/completions" in caplog.text)
+    assert "ERROR" not in caplog.text
     chat.llama.ends = "hang"
     with asking(chat.url):
         until(lambda: any(path == "/v1/chat/completions" for path, *_ in chat.llama.seen))
@@ -437,6 +429,16 @@ def test_a_model_in_the_process_stops_when_its_client_leaves(tmp_path: Path) -> 
             until(lambda: model.prompts)
         until(lambda: hasattr(model, "said"), within_s=10)
         assert model.said.finish is Finish.CANCELLED
+
+
+def test_chats_that_wait_for_the_model_hold_no_other_request(tmp_path: Path) -> None:
+    """However many chats wait for the model in this process, the other routes answer in time."""
+    with open_memory(tmp_path, model=ScriptedModel("word " * 1_000, tokens_per_s=20)) as memory, ExitStack() as stack:
+        url = stack.enter_context(listening(guarded(memory, tmp_path)))
+        for number in range(10, 55):
+            stack.enter_context(asking(url, TALK.replace("Talk", f"No{number}")))
+        until(lambda: memory.count_operations() == 45)
+        assert httpx2.get(f"{url}/api/memory/window", headers=OWN, timeout=20).status_code == 200
 
 
 def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:

@@ -209,16 +209,24 @@ def test_an_agent_acts_in_its_own_name(served: Served) -> None:
 
 def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
     """Every refusal is an RFC 9457 problem with a sentence as detail and the usual security headers."""
+    operations, as_json = "/api/memory/operations", {"content-type": "application/json"}
+    not_read = "body: Input should be a valid dictionary or object to extract fields from"
     for answer, status, detail in (
-        (served.bare.get("/"), 401, "a token is required"),
+        (served.bare.get("/"), 401, "a valid token is required"),
         (served.client.get("/nothing"), 404, "Not Found"),
         (served.client.post("/api/memory/status"), 405, "Method Not Allowed"),
         (served.client.get("/api/memory/catalog/M99"), 404, "there is no item 'M99' in the catalog"),
-        (served.client.post("/api/memory/operations", content=b"{", headers={"content-type": "application/json"}), 422,
+        (served.client.post(operations, content=b"{", headers=as_json), 422,
          "the request has 1 fault: body.1: JSON decode error"),
-        (served.client.post("/api/memory/operations", data={"a": "b"}), 422,
-         "the request has 2 faults: body: Input should be a valid dictionary or object to extract fields from; "
+        (served.client.post(operations, data={"a": "b"}), 422, f"the request has 2 faults: {not_read}; "
          "header.content-type: application/x-www-form-urlencoded was sent; send application/json"),
+        (served.client.post(operations, content=b"{}"), 422,
+         f"the request has 2 faults: {not_read}; header.content-type: nothing was sent; send application/json"),
+        (served.client.post(operations, json=[]), 422, f"the request has 1 fault: {not_read}"),
+        (served.client.put("/api/memory/documents/work_plan", content="# A", headers=as_json), 422,
+         "the request has 2 faults: body.0: JSON decode error; header.content-type: application/json was sent; send "),
+        (served.client.post(operations, content=b'"\xff"', headers=as_json), 400,
+         "the body cannot be read: 'utf-8' codec can't decode byte 0xff in position 1"),
     ):  # fmt: skip
         assert answer.status_code == status
         assert answer.headers["content-type"] == "application/problem+json"
@@ -243,6 +251,7 @@ def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
                                        "headers": {"content-type": "application/json"}}):  # fmt: skip
             answer = served.client.post("/api/memory/operations", **what)
             assert (answer.status_code, answer.headers["content-type"]) == (413, "application/problem+json")
+            assert "`server.max_body_bytes`" in answer.json()["detail"]
         assert served.memory.count_operations() == 0
 
 
@@ -289,7 +298,8 @@ def test_an_answer_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
 def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
     """Only configured origins get CORS headers, and they need a token like everybody else.
 
-    Their scripts may send `X-Memory`, and read the status and the headers of every answer, also of a refusal.
+    Their scripts may send any header, such as those of OpenAI's client, and read the status and the headers of every
+    answer, also of a refusal.
     """
     page = "https://app.example"
     with serving(tmp_path, allowed_origins=["https://App.example/"], allowed_hosts=["memory.example"]) as served:
@@ -297,7 +307,8 @@ def test_other_pages_may_ask_where_the_settings_say_so(tmp_path: Path) -> None:
         allowed = served.bare.options("/api/memory/documents/work_plan", headers=ask)
         assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, page)
         ask |= {"Access-Control-Request-Method": "POST"}
-        for path, header in (("/mcp", "Mcp-Protocol-Version"), ("/v1/chat/completions", "X-Memory")):
+        openai = "authorization,content-type,x-memory,x-stainless-lang,x-stainless-retry-count"
+        for path, header in (("/mcp", "Mcp-Protocol-Version"), ("/v1/chat/completions", openai)):
             asked = served.bare.options(path, headers=ask | {"Access-Control-Request-Headers": header})
             assert asked.status_code == 200
         assert (

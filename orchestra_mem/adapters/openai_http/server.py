@@ -236,7 +236,8 @@ class Server:
         if isinstance(error, httpx.TimeoutException):
             return _PassingError(f"{self.url} does not answer: {type(error).__name__}")
         if isinstance(error, httpx.TransportError):
-            return _PassingError(f"the connection to {self.url} failed before the answer was complete: {error}")
+            why = str(error) or type(error).__name__  # a reset connection has no text
+            return _PassingError(f"the connection to {self.url} failed before the answer was complete: {why}")
         return ServerFaultError(f"{self.url}: {error}")
 
 

@@ -127,6 +127,7 @@ class ChatEndpoint:
         self._desk = ChatDesk(memory, settings)
         self._relay = relay
         self._wait_s = settings.chat_wait_s
+        self._model_turn = anyio.CapacityLimiter(1)  # so that waiting chats hold no threads that other routes need
         self._under_way: set[asyncio.Task[Any]] = set()
 
     async def close(self) -> None:
@@ -189,6 +190,8 @@ class ChatEndpoint:
             response = await stack.enter_async_context(self._relay.send("POST", "/v1/chat/completions", body))
             if (kind := response.headers["content-type"]).startswith("text/event-stream") and response.is_success:
                 return _Stream(self._relay.chunks(response), headers, kind, record, stack.pop_all())
+            if wait := response.headers.get("retry-after"):
+                headers["Retry-After"] = wait
             raw = await response.aread()
             if response.is_success:
                 headers |= await record(Collected.of_body(raw))
@@ -219,13 +222,16 @@ class ChatEndpoint:
                 return model.generate(messages, max_tokens=answer_tokens(body), cancelled=gone.is_set, **options)
 
         try:
-            generation = await run_sync(generate, abandon_on_cancel=True)
+            generation = await run_sync(generate, abandon_on_cancel=True, limiter=self._model_turn)
         finally:
             gone.set()
+        generation = until_stop(generation, body.get("stop"))
         headers |= await record(Collected(text=generation.text, finish=generation.finish.value))
         completion = answered(generation, model.name)
         if body.get("stream") is True:
-            return StreamingResponse(as_stream(completion), 200, headers, "text/event-stream")
+            wanted = body.get("stream_options")
+            events = as_stream(completion, with_usage=isinstance(wanted, dict) and wanted.get("include_usage") is True)
+            return StreamingResponse(events, 200, headers, "text/event-stream")
         return JSONResponse(completion, 200, headers)
 
 
@@ -306,20 +312,15 @@ def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
     """
     asked: Any = body
     if asked.get("tools"):
-        raise HTTPException(
-            400, "the model in this process does not support tools; llama-server does: set llm.base_url"
-        )
+        raise HTTPException(400, "the model in this process calls no tools; llama-server does: set llm.base_url")
     messages = []
     for message in asked["messages"]:
         role = _ROLES.get(message["role"])
         if role is None or others_of(message):
             raise HTTPException(400, f"the model in this process accepts only text, with the roles {', '.join(_ROLES)}")
         messages.append(Message(role=role, text=text_of(message)))
-    options: dict[str, Any] = {}
-    if isinstance(asked.get("temperature"), int | float):
-        options["temperature"] = float(asked["temperature"])
-    if isinstance(asked.get("seed"), int):
-        options["seed"] = asked["seed"]
+    kinds: dict[str, Any] = {"temperature": int | float, "seed": int}
+    options = {name: asked[name] for name, kind in kinds.items() if isinstance(asked.get(name), kind)}
     form = asked.get("response_format")
     if isinstance(form, dict) and form.get("type") in ("json_schema", "json_object"):
         told = form.get("json_schema")
@@ -328,19 +329,24 @@ def prompt_of(body: Mapping[str, Json]) -> tuple[list[Message], dict[str, Any]]:
     return messages, options
 
 
+def until_stop(generation: Generation, stop: Json) -> Generation:
+    """Cut an answer before the first of the request's `stop` texts: a text or a list of texts."""
+    text = generation.text
+    for each in stop if isinstance(stop, list) else [stop]:
+        if isinstance(each, str) and each:
+            text = text.partition(each)[0]
+    return generation if text == generation.text else replace(generation, text=text, finish=Finish.STOP)
+
+
 def answered(generation: Generation, model: str) -> dict[str, Json]:
     """Return a model's answer as a completion of OpenAI's API."""
     finish = "length" if generation.finish is Finish.LENGTH else "stop"
     total = generation.prompt_tokens + generation.answer_tokens
     cached = max(0, generation.prompt_tokens - generation.evaluated_tokens)
+    message: Json = {"role": "assistant", "content": generation.text}
     return {
-        "id": f"chatcmpl-{uuid.uuid4().hex}",
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": model,
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", "content": generation.text}, "finish_reason": finish}
-        ],
+        "id": f"chatcmpl-{uuid.uuid4().hex}", "object": "chat.completion", "created": int(time.time()), "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
         "usage": {
             "prompt_tokens": generation.prompt_tokens, "completion_tokens": generation.answer_tokens,
             "total_tokens": total, "prompt_tokens_details": {"cached_tokens": cached},
@@ -348,11 +354,14 @@ def answered(generation: Generation, model: str) -> dict[str, Json]:
     }  # fmt: skip
 
 
-def as_stream(completion: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield a completion as server-sent events, with the complete text in the first."""
+def as_stream(completion: Mapping[str, Any], *, with_usage: bool) -> Iterator[bytes]:
+    """Yield a completion as server-sent events: the complete text, its end and, if requested, its usage."""
     choice = completion["choices"][0]
     head = {**{key: completion[key] for key in ("id", "created", "model")}, "object": "chat.completion.chunk"}
-    for delta, finish in ((choice["message"], None), ({}, choice["finish_reason"])):
-        chunk = {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-        yield f"data: {json.dumps(chunk)}\n\n".encode()
+    for event in (
+        {"choices": [{"index": 0, "delta": choice["message"], "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]},
+        *[{"choices": [], "usage": completion["usage"]}] * with_usage,
+    ):
+        yield f"data: {json.dumps(head | event)}\n\n".encode()
     yield b"data: [DONE]\n\n"

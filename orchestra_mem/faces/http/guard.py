@@ -22,7 +22,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request, cookie_parser
+from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,21 +40,12 @@ _NO_TEXT = "the request contains invalid text: half of a surrogate pair"
 # An error gets the status of the first class in its MRO that is a key.
 _STATUS: dict[type[Exception], int] = {
     errors.NotFoundError: 404,
-    errors.AccessDeniedError: 403,
-    errors.InvalidOperationError: 422,
-    errors.InvalidItemError: 422,
-    errors.InvalidChangeError: 409,
-    errors.DocumentConflictError: 412,
-    errors.DocumentError: 409,
-    errors.StorageReadOnlyError: 403,
-    errors.StorageFullError: 507,
-    errors.StorageError: 503,
-    errors.ClosedError: 503,
-    errors.SearchError: 503,
-    errors.EmbedderError: 503,
-    errors.ModelError: 503,
-    errors.OrchestraMemError: 500,
-}
+    errors.AccessDeniedError: 403, errors.StorageReadOnlyError: 403,
+    errors.InvalidOperationError: 422, errors.InvalidItemError: 422,
+    errors.InvalidChangeError: 409, errors.DocumentError: 409, errors.DocumentConflictError: 412,
+    errors.StorageError: 503, errors.ClosedError: 503, errors.SearchError: 503, errors.EmbedderError: 503,
+    errors.ModelError: 503, errors.StorageFullError: 507, errors.OrchestraMemError: 500,
+}  # fmt: skip
 
 
 class Problem(JsonResponse):
@@ -120,10 +111,14 @@ async def _told(request: Request, error: Exception) -> Problem:
 
 async def _refused(request: Request, error: Exception) -> Problem:
     assert isinstance(error, HTTPException)
-    headers = error.headers
+    detail, headers = error.detail, error.headers
     if error.status_code == 405:  # each route knows only its own method
         headers = {"Allow": ", ".join(each for each in _METHODS if _answers(request, each))}
-    return Problem(error.status_code, error.detail, headers=headers)
+    elif error.status_code == 413:
+        detail = "the body is larger than `server.max_body_bytes` allows"
+    elif error.__cause__:  # FastAPI does not say why
+        detail = f"the body cannot be read: {error.__cause__}"
+    return Problem(error.status_code, detail, headers=headers)
 
 
 def _answers(request: Request, method: str) -> bool:
@@ -134,8 +129,11 @@ def _answers(request: Request, method: str) -> bool:
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
     faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    kind = request.headers.get("content-type")
-    if kind and any(each["loc"] == ("body",) for each in error.errors()):  # the body is not parsed if its type is wrong
+    kind = request.headers.get("content-type", "nothing")
+    is_json = kind.startswith("application/") and "json" in kind
+    # JSON of another type is not parsed, but a document is, if its type is JSON.
+    unread = any(each["loc"] == ("body",) or (is_json and each["loc"][0] == "body") for each in error.errors())
+    if unread and is_json == (request.method == "PUT"):
         faults.append(f"header.content-type: {kind} was sent; send application/json, or text/markdown for a document")
     return Problem(422, f"the request has {counted(len(faults), 'fault')}: {'; '.join(faults)}", faults)
 
@@ -162,19 +160,12 @@ _FOREIGN_SITES = ("cross-site", "same-site")
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff", "x-frame-options": "DENY", "cache-control": "no-store",
     # With `no-referrer` browsers send the forms of the server's own pages with `Origin: null`.
     "referrer-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cache-control": "no-store",
-}
-# Request headers that pages of allowed origins may send, and response headers that they may read.
-_CORS_SENT = (
-    "Authorization", "Content-Type", "If-Match", "If-None-Match", "X-Memory",
-    "Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name",
-)  # fmt: skip
+    "cross-origin-resource-policy": "same-origin", "cross-origin-opener-policy": "same-origin",
+}  # fmt: skip
+# Response headers that pages of allowed origins may read.
 _CORS_READ = (
     "ETag", "Location", "Retry-After", "X-Memory", "X-Memory-Tokens", "X-Memory-Sources", "X-Memory-Problem"
 )  # fmt: skip
@@ -208,7 +199,7 @@ class RequestGuard:
         self._hosts = {each.lower() for each in (*LOCAL_HOSTS, settings.host, *settings.allowed_hosts)}
         self._origins = [each.lower().rstrip("/") for each in settings.allowed_origins]
         self._cors = CORSMiddleware(
-            app, allow_origins=self._origins, allow_methods=["*"], allow_headers=_CORS_SENT, expose_headers=_CORS_READ
+            app, allow_origins=self._origins, allow_methods=["*"], allow_headers=["*"], expose_headers=_CORS_READ
         )
         self._max_body_bytes = settings.max_body_bytes
         self._timeout_s = settings.timeout_s
@@ -257,6 +248,8 @@ class RequestGuard:
                 async with limit:
                     self._limits.add(limit)
                     await self._app(scope, receive, answer_in_time)
+            except ClientDisconnect:
+                logger.debug("a client disconnected before its request was complete")
             except Exception as error:
                 if isinstance(error, TimeoutError) and limit.expired():
                     refusal = self._late()
@@ -284,14 +277,10 @@ class RequestGuard:
         if problem:
             return Problem(403, problem)
         if scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
-            is_allowed = headers["origin"].lower() in self._origins
-            return (
-                self._cors.preflight_response(headers)
-                if is_allowed
-                else Problem(
-                    403, "requests from this origin are not allowed; add it to `server.allowed_origins` to allow them"
-                )
-            )
+            if headers["origin"].lower() in self._origins:
+                return self._cors.preflight_response(headers)
+            words = "requests from this origin are not allowed; add it to `server.allowed_origins` to allow them"
+            return Problem(403, words)
         caller = self._caller(scope, headers)
         address = scope["client"][0] if scope.get("client") else ""
         wait_s = self._rates.wait_s(f"address {address}" if caller is None else f"agent {caller}")
@@ -299,7 +288,7 @@ class RequestGuard:
             words = "too many requests; `server.requests_per_s` sets the limit"
             return Problem(429, words, headers={"Retry-After": str(int(wait_s) + 1)})
         if caller is None:
-            words = "a token is required: send it as `Authorization: Bearer …`; `orchestra-mem serve` printed it"
+            words = "a valid token is required: send it as `Authorization: Bearer …`; `orchestra-mem serve` printed it"
             return Problem(401, words, headers={"WWW-Authenticate": 'Bearer realm="orchestra-mem"'})
         if int(headers.get("content-length", "0")) > self._max_body_bytes:
             return Problem(413, f"the body is larger than {self._max_body_bytes:,} bytes, see `server.max_body_bytes`")
