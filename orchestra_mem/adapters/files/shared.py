@@ -388,3 +388,7 @@ class SharedDocumentStore(FileDocumentStore):
                 if not Path(version.path).exists():
                     self._share_removal(Path(version.path))
             return count
+
+    def forget_former(self, path: Path, change: Callable[[str], str]) -> None:
+        """Delete those earlier contents of this machine's copy of a document that `change` would change."""
+        self._copies.forget_former(change, self._name(path))

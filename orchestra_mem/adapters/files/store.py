@@ -10,21 +10,14 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestra_mem.adapters.files.exchange import (
-    exchange,
-    interrupted_save,
-    link_new,
-    put_back,
-    settled,
-    staging_path,
-)
+from orchestra_mem.adapters.files.exchange import exchange, interrupted_save, link_new, put_back, settled, staging_path
 from orchestra_mem.adapters.files.reading import DocumentReader, decode, encode, sync_folder, write_all
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_document, version_name
 from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError, telling
@@ -304,6 +297,9 @@ class FileDocumentStore(DocumentReader):
                 Path(version.path).unlink()
             self._tell("version.prune.after")
         return len(old)
+
+    def forget_former(self, path: Path, change: Callable[[str], str]) -> None:
+        """Do nothing: this store keeps no former texts but versions."""
 
     def sweep(self, folders: tuple[Path, ...]) -> int:
         """Remove the temporary files of killed processes, and return their number. The lock must be held.
