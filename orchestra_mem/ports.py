@@ -250,7 +250,7 @@ class DocumentStore(Protocol):
         """Remove a document permanently, if its text is still `expected`."""
 
     def keep_version(
-        self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
+        self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason, like: Path
     ) -> Version: ...
 
     def versions(self, document: str) -> list[Version]: ...
