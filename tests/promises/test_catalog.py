@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import signal
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.types import Author, DocumentName
 from tests.conftest import Clock
-from tests.memories import edit
+from tests.memories import edit, problems_of
 from tests.processes import python
 
 Open = Callable[..., OrchestratorContextManager]
@@ -362,6 +364,24 @@ def test_a_purge_removes_for_good_what_is_hidden(memory: OrchestratorContextMana
     memory.refresh()
     find = load_settings(tmp_path, {}, {"redaction": {"patterns": {"word": "zanzibar"}}})
     assert find_secrets(tmp_path, find) == []
+
+
+def test_what_cannot_be_written_is_told_and_written_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """`status` names an audit trail and documents that wait while another program keeps the database locked."""
+    memory = open_memory(tmp_path, config={"storage": {"busy_timeout_s": 0.1}})
+    with memory, closing(sqlite3.connect(tmp_path / ".obra" / "obra.db", isolation_level=None)) as other:
+        memory.catalog.store({"content": "Lamps are warm."})
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(2):
+            memory.catalog.items(LIVE)
+            memory.catalog.audit.flush()
+            memory.write_catalog()
+        assert {each["subject"] for each in problems_of(memory)} == {"catalog", "catalog documents"}
+        assert caplog.text.count("the audit trail cannot be written") == caplog.text.count("catalog documents: ") == 1
+        other.execute("ROLLBACK")
+        memory.write_catalog()
+        assert len(memory.audit(AuditFilter(call="list"))) == 2
+        assert problems_of(memory) == []
 
 
 # Who sees and changes what
