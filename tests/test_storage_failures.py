@@ -474,8 +474,7 @@ def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str)
 def test_a_part_on_a_full_or_read_only_disk_can_be_read_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
     """A read-only disk can be read after a kill, within a flush or without a database; no byte of it changes.
 
-    An index on a full or read-only disk answers with a note; once it is writable, everything is found. With a full or
-    read-only user home a project opens and records, and no partial file is left.
+    An index on such a disk answers with a note and later finds everything; with such a user home, a project records.
     """
     play(scenario, tmp_path, mounted=True)
 

@@ -308,9 +308,7 @@ def apply(
     run.require_memory()
     if not yes:
         check_unused(run.project, "repeat; --yes skips this check, but that program may write the secrets again")
-    question = (
-        "Programs that have this memory open may write the secrets again: end them first. Replace the secrets now?"
-    )
+    question = "Programs that have this memory open may write the secrets again: end them first. Replace them now?"
     if not yes and not agreed(run, question):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
     done = redact_memory(run.project, run.settings)
