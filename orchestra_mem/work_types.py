@@ -167,13 +167,7 @@ class WorkTracker(Protocol):
         """Return items in the order of the backlog: priority, rank, id."""
 
     def set_status(
-        self,
-        item_id: int,
-        status: WorkStatus,
-        *,
-        reason: str = "",
-        author: Author = Author.MACHINE,
-        operation: int = 0,
+        self, item_id: int, status: WorkStatus, *, reason: str = "", author: Author = Author.MACHINE, operation: int = 0
     ) -> WorkItem: ...
 
     def change(

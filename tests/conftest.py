@@ -22,6 +22,7 @@ from tools.models import QWEN_05B, SMOLLM2_135M, ModelFile, ModelFileError, fetc
 if TYPE_CHECKING:
     from orchestra_mem import OrchestratorContextManager
     from orchestra_mem.adapters.database import SqlDatabase
+    from tests.adapters.test_http_embedder import Server
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 
@@ -173,3 +174,12 @@ def record(memory: OrchestratorContextManager, count: int, first: int = 1, kind:
     sentence = say or "Step number {n} was taken."
     for number in range(first, first + count):
         memory.record_operation(kind, {"text": sentence.format(n=number)})
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """An embedding server that a test can break."""
+    from tests.adapters.test_http_embedder import serving
+
+    with serving() as told:
+        yield told

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,7 @@ from orchestra_mem import EmbedderError, OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.search_index import vectors
 from orchestra_mem.build import HOME
 from orchestra_mem.search_types import SearchMode
-from tests.adapters.test_http_embedder import Server, serving
+from tests.adapters.test_http_embedder import Server
 from tests.memories import problems_of
 from tests.timing import until
 
@@ -53,13 +52,6 @@ def sources(memory: OrchestratorContextManager, query: str, mode: SearchMode = S
 def notes(memory: OrchestratorContextManager, query: str = "bcrypt") -> tuple[str, ...]:
     """The notes of a search."""
     return memory.search(query).notes
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    """An embedding server that a test can break."""
-    with serving() as told:
-        yield told
 
 
 def served(server: Server, *, reset_s: float = 60.0) -> dict[str, object]:

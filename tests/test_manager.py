@@ -389,6 +389,9 @@ def test_names_and_numbers_of_subclasses_are_recorded_as_plain_ones(tmp_path: Pa
 def test_any_filter_is_a_question(tmp_path: Path) -> None:
     """Filters with impossible names or huge numbers raise nothing and match correctly."""
     with open_memory(tmp_path) as memory:
+        for session in ("", "\udcff"):
+            with pytest.raises(NotFoundError, match=f"no session id starts with '{session and '.*udcff'}'"):
+                memory.losses(session)
         recorded = memory.record_operation("x", {"n": 1}, agent="a")
         assert memory.operations(OperationFilter(type="\udcff")) == []
         assert memory.operations(OperationFilter(agent="\ud800")) == []
@@ -397,5 +400,3 @@ def test_any_filter_is_a_question(tmp_path: Path) -> None:
         assert memory.query_recent_operations(limit=10**30) == [recorded]
         assert memory.facts(limit=10**30) == []
         assert memory.search("nothing of that kind", limit=10**30).hits is not None
-        with pytest.raises(NotFoundError, match=r"no session id starts with '\\udcff'"):
-            memory.losses("\udcff")

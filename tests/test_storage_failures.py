@@ -468,21 +468,14 @@ def test_full_disk_loses_nothing_and_work_goes_on(tmp_path: Path, scenario: str)
     play(scenario, tmp_path, mounted="disk" in scenario)
 
 
-@pytest.mark.parametrize("scenario", ["read_only_mount", "read_only_documents"])
-def test_read_only_disk_can_be_read_is_told_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
-    """A read-only disk can be read after a kill, within a flush or without a database; no byte of it changes."""
-    play(scenario, tmp_path, mounted=True)
+@pytest.mark.parametrize(
+    "scenario", "read_only_mount read_only_documents full_index read_only_index full_home read_only_home".split()
+)
+def test_a_part_on_a_full_or_read_only_disk_can_be_read_and_work_goes_on(tmp_path: Path, scenario: str) -> None:
+    """A read-only disk can be read after a kill, within a flush or without a database; no byte of it changes.
 
-
-@pytest.mark.parametrize("scenario", ["full_index", "read_only_index"])
-def test_what_is_in_an_index_on_a_full_or_read_only_disk_answers(tmp_path: Path, scenario: str) -> None:
-    """An index on a full or read-only disk answers with a note; once it is writable, everything is found."""
-    play(scenario, tmp_path, mounted=True)
-
-
-@pytest.mark.parametrize("scenario", ["full_home", "read_only_home"])
-def test_a_home_that_is_full_or_read_only_is_no_failure_of_a_project(tmp_path: Path, scenario: str) -> None:
-    """With a full or read-only user home a project opens and records, and no partial file is left."""
+    An index on such a disk answers with a note and later finds everything; with such a user home, a project records.
+    """
     play(scenario, tmp_path, mounted=True)
 
 

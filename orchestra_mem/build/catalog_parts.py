@@ -12,6 +12,7 @@ from orchestra_mem.adapters.database import SqlAuditLog, SqlCatalogStore, SqlDat
 from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.parts import CatalogParts
+from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.settings import CatalogSettings, Settings
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
@@ -31,11 +32,12 @@ def open_catalog(
     folder: Path,
     redacted: Callable[[str], str],
     lock: AbstractContextManager[None],
+    reporter: Reporter,
 ) -> CatalogParts:
     """Open the catalog stored in `database`; its documents are below `folder`, the memory's document folder.
 
     `session` is the memory's session tier, whose log, ledger, document store, counter and clock the catalog shares.
-    `redacted` removes secrets from a text; `lock` is the memory's lock.
+    `redacted` removes secrets from a text; `lock` is the memory's lock, `reporter` lists its problems.
     """
     wanted, store = settings.catalog, SqlCatalogStore(database)
     access = _access(wanted)
@@ -61,7 +63,7 @@ def open_catalog(
 
     return CatalogParts(
         catalog=catalog, learner=CatalogLearner(catalog, store), documents=shown, open_archives=open_archives,
-        can_write_now=database.can_write_now,
+        can_write_now=database.can_write_now, reporter=reporter,
     )  # fmt: skip
 
 

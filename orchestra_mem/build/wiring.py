@@ -221,7 +221,8 @@ class Wiring:
         for fault in redactor.faults():
             reporter.failed("redaction", OrchestraMemError(fault))
         self.agents = open_catalog(
-            database, settings, session, folder=self.place.memory, redacted=redactor.text, lock=self.lock
+            database, settings, session, folder=self.place.memory, redacted=redactor.text, lock=self.lock,
+            reporter=reporter,
         )  # fmt: skip
         documents = EditedDocuments(*episodic.writers, *self.agents.documents.writers)
         search = LazySearch(

@@ -140,8 +140,7 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
         for name in backup.files:
             _copy(folder / HOME / name, made / name)
         _compare(backup.files, made)
-        if _is_in_use(home / _DATABASE):
-            raise StorageError(f"another program has the memory in {home} open: end it, then restore again")
+        check_unused(project, "restore again")
     return backup, aside
 
 
@@ -278,15 +277,20 @@ def _make_self_contained(config: Path, place: Place) -> list[str]:
     return changed
 
 
-def _is_in_use(database: Path) -> bool:
-    """Check whether a program has a database open, by ending the write-ahead log: only a sole connection can do so."""
+def check_unused(project: Path, then: str) -> None:
+    """Check that no program has the database file open, by ending its log, as only a sole connection can.
+
+    Raises:
+        StorageError: A program has it open; the message ends with what to do `then`.
+    """
+    home = project / HOME
     try:
-        address = f"{database.absolute().as_uri()}?mode=rw"
+        address = f"{(home / _DATABASE).absolute().as_uri()}?mode=rw"
         with closing(sqlite3.connect(address, uri=True, timeout=0)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.Error as error:
-        return error.sqlite_errorname.startswith("SQLITE_BUSY")
-    return False
+        if error.sqlite_errorname.startswith("SQLITE_BUSY"):
+            raise StorageError(f"another program has the memory in {home} open: end it, then {then}") from error
 
 
 TO_FILE = "file"

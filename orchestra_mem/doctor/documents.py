@@ -24,7 +24,7 @@ from orchestra_mem.adapters.files.reading import decode
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
 from orchestra_mem.build.place import Place
-from orchestra_mem.build.storage import database_file, open_database, open_store
+from orchestra_mem.build.storage import COPIES_FILE, database_file, open_database, open_store, working_copy
 from orchestra_mem.catalog_types import AccessOutcome, AuditEntry
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import StorageError
@@ -152,6 +152,9 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
         redactor = _redactor(database, settings)
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
         rows += [(f"{PACKED} {number}", redactor.counts(former or "")) for number, former in former_texts(database)]
+        if settings.storage.url and (place.home / COPIES_FILE).exists():
+            with closing(working_copy(database, place.home, settings.storage.schema_name)) as copies:
+                rows += [(f"{COPIES_FILE}, {row[0]}", redactor.counts(text)) for _, text, row in copies.former()]
     for path in _documents(place, is_shared=bool(settings.storage.url)):
         lines = Counter(redactor.places(_read(path)))
         rows += [(f"{path}:{line}", Counter({kind: count})) for (line, kind), count in lines.items()]
@@ -182,11 +185,16 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
                 time=datetime.now(UTC), agent="", call="redact", outcome=AccessOutcome.CHANGED, detail=detail
             )
             SqlAuditLog(database).add([entry] if texts or files else [])
-        if texts:
-            database.compact()
-        for path in files:
-            text = store.read(path) or ""
-            store.replace(path, redactor.text(text), expected=text, name="redact")
+        try:
+            for path in files:
+                text = store.read(path) or ""
+                store.replace(path, redactor.text(text), expected=text, name="redact")
+            if settings.storage.url:
+                with closing(working_copy(database, place.home, settings.storage.schema_name)) as copies:
+                    texts += copies.forget_former(redactor.text)
+        finally:
+            if texts or files:
+                database.compact()
         # Delete the index again: a running program may have indexed a text before it was rewritten.
         shutil.rmtree(place.home / "index", ignore_errors=True)
     return RedactionResult(texts=texts, files=len(files))

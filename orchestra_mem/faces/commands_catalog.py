@@ -267,16 +267,17 @@ def bring_in(
 
     Example: orchestra-mem catalog import catalog_reviewer.json
     """
+    source = "standard input" if str(file) == "-" else str(file)
     try:
         document: Json = json.loads(from_stdin() if str(file) == "-" else file.read_bytes())
     except OSError as error:
         raise storage_error(error, "reading", file) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidItemError([f"{file} is not a JSON document: {error}"]) from error
+        raise InvalidItemError([f"{source} is not a JSON document: {error}"]) from error
     with run.open(create=True) as memory:
         done = memory.catalog.bring_in(document, agent=agent)
         memory.write_catalog()
-    return CommandResult({"items": done}, f"imported {counted(done, 'item')} from {file}\n")
+    return CommandResult({"items": done}, f"imported {counted(done, 'item')} from {source}\n")
 
 
 def _fields(**given: Any) -> dict[str, Any]:

@@ -296,18 +296,19 @@ def scan(run: Invocation) -> CommandResult:
 
 @command(of=redact)
 def apply(
-    run: Invocation, yes: Annotated[bool, option("--yes", "Do not ask for confirmation.")] = False
+    run: Invocation, yes: Annotated[bool, option("--yes", "Do not ask, even if a program has it open.")] = False
 ) -> CommandResult:
     """Replace secrets by placeholders permanently, in the database and in documents, people's lines too. Asks first.
 
     Example: orchestra-mem redact apply --yes
     """
+    from orchestra_mem.doctor.backups import check_unused
     from orchestra_mem.doctor.documents import redact_memory
 
     run.require_memory()
-    question = (
-        "Programs that have this memory open may write the secrets again: end them first. Replace the secrets now?"
-    )
+    if not yes:
+        check_unused(run.project, "repeat; --yes skips this check, but that program may write the secrets again")
+    question = "Programs that have this memory open may write the secrets again: end them first. Replace them now?"
     if not yes and not agreed(run, question):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
     done = redact_memory(run.project, run.settings)

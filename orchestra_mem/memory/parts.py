@@ -16,7 +16,7 @@ from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
-from orchestra_mem.errors import ClosedError, OrchestraMemError
+from orchestra_mem.errors import ClosedError, DocumentError, OrchestraMemError, StorageReadOnlyError
 from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
 from orchestra_mem.tiers.catalog import MemoryCatalog
@@ -96,6 +96,7 @@ class CatalogParts:
     documents: CatalogDocuments
     open_archives: Callable[[], SessionArchives]
     can_write_now: Callable[[], bool]
+    reporter: Reporter
 
     def work(self) -> bool:
         """Learn from a queued exchange, else write documents and clean up. Return whether more exchanges are queued."""
@@ -120,23 +121,29 @@ class CatalogParts:
         return replace(done, archives=tuple(gone), archives_kept=tuple(kept))
 
     def settle(self) -> None:
-        """Before a read, learn from queued exchanges and apply people's edits. Log failures and retry later."""
+        """Before a read, learn from queued exchanges and apply people's edits. Report failures and retry later."""
         try:
             if self.learner.waits and self.can_write_now():
                 self.learner.work()
             if self.documents.unseen and self.can_write_now():
                 self.documents.read_edits()
         except OrchestraMemError as error:
-            logger.warning("the catalog is not up to date: %s", error)
+            self.reporter.failed("catalog", error)
+        else:
+            self.reporter.recovered("catalog")
 
     def write(self) -> None:
-        """Write the documents whose items have changed. Log failures and retry later."""
+        """Write the documents whose items have changed. Report failures and retry later."""
         self.settle()
         try:
             if self.documents.due:
                 self.documents.write()
-        except OrchestraMemError as error:
+        except (DocumentError, StorageReadOnlyError) as error:  # `problems` has the faults of documents
             logger.warning("the catalog's documents are not up to date: %s", error)
+        except OrchestraMemError as error:
+            self.reporter.failed("catalog documents", error)
+        else:
+            self.reporter.recovered("catalog documents")
 
     def stats(self) -> dict[str, Json]:
         """Return the numbers of live items, their tokens, their agents, and exchanges queued for learning."""
@@ -147,7 +154,8 @@ class CatalogParts:
 
     def problems(self) -> list[Json]:
         """Return the catalog's problems in the format that `status` shows."""
-        told = [*self.learner.problems(), *map(str, self.documents.faults())]
+        audit = filter(None, [self.catalog.audit.problem])
+        told = [*self.learner.problems(), *map(str, self.documents.faults()), *audit]
         return [{"subject": "catalog", "since": None, "problem": problem} for problem in told]
 
 

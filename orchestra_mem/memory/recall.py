@@ -150,7 +150,7 @@ class Recall:
 
     def summaries(self, session: str | None = None) -> list[Summary]:
         """Return all summaries, including those of entire sessions, without recomputing what each dropped."""
-        whole = self.parts.log.session(session).id if session else None
+        whole = None if session is None else self.parts.log.session(session).id
         return [*self.parts.ledger.summaries(whole), *self.parts.ledger.level_zero_summaries(whole)]
 
     def _dropped(self, summary: Summary) -> tuple[str, ...]:

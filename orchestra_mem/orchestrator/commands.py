@@ -76,11 +76,7 @@ class Commands:
     def _unblock(self, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, expected_target(intent))
         gone = set(_ids(resolver.many(intent.other))) if intent.other else set()
-        blocked = [
-            item
-            for item in items
-            if (gone.intersection(item.depends_on) if gone else item.status is WorkStatus.BLOCKED)
-        ]
+        blocked = [each for each in items if (gone & {*each.depends_on} if gone else each.status is WorkStatus.BLOCKED)]
         if not blocked:
             raise InvalidChangeError(f"{items[0].name} is {items[0].status}, not blocked{self._waiting(items[:1])}")
         now = []
@@ -104,9 +100,12 @@ class Commands:
 
     def _moved(self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver) -> Told:
         items = resolver.many(intent.target, expected_target(intent))
+        changed = [item for item in items if item.status is not status or intent.value]
         now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
+        if not changed:
+            return _done(happening, now, f"{_named(now)} {'is' if len(now) == 1 else 'are'} already {status}")
         rest = self._waiting(now) if status is WorkStatus.IN_PROGRESS else "" if status.is_open else self._freed(now)
-        return _done(happening, now, f"{word} {_named(now)}{rest}")
+        return _done(happening, now, f"{word} {_named(changed)}{rest}")
 
     def _waiting(self, items: Sequence[WorkItem]) -> str:
         open_ones = {blocker.id: blocker for item in items for blocker in self._tracker.blockers(item.id)}

@@ -138,7 +138,7 @@ class MemoryCatalog(CatalogReader):
             tags=tags,
             priority=priority,
             expires=draft.expires or (None if draft.stays else self._expiry(priority, draft.timestamp or now)),
-            references=draft.references,
+            references=tuple(map(self.redacted, draft.references)),
             author=author,
             summary_method=GIVEN if given else EXTRACTIVE,
         )

@@ -30,7 +30,7 @@ from orchestra_mem.catalog_types import (
 from orchestra_mem.core.catalog.access import OWNER, Access
 from orchestra_mem.core.catalog.item_json import catalog_json
 from orchestra_mem.core.catalog.tags import message_keys, tag_key
-from orchestra_mem.errors import AccessDeniedError, NotFoundError, StorageError
+from orchestra_mem.errors import AccessDeniedError, NotFoundError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.types import Json
 
@@ -61,12 +61,14 @@ class AuditTrail:
         clock: Returns the present time.
         redacted: Removes secrets from a text.
         can_write_now: Checks whether the database could write without a long wait.
+        problem: Why entries wait to be written since an attempt failed, "" if none do.
     """
 
     log: AuditLog
     clock: Clock
     redacted: Callable[[str], str]
     can_write_now: Callable[[], bool]
+    problem: str = field(default="", init=False)
     _waiting: list[AuditEntry] = field(default_factory=list, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
@@ -111,8 +113,11 @@ class AuditTrail:
         try:
             if waiting:
                 self.log.add(waiting)
+                self.problem = ""
         except StorageError as error:
-            logger.debug("the audit trail could not be written: %s", error)
+            if not isinstance(error, StorageReadOnlyError):  # else the memory reports why it is read-only
+                told, self.problem = self.problem, f"the audit trail cannot be written and waits: {error}"
+                logger.log(logging.DEBUG if told else logging.WARNING, "%s", self.problem)
             with self._lock:
                 self._waiting[:0] = waiting
 

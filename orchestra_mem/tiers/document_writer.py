@@ -322,7 +322,8 @@ class DocumentWriter:
         return self._keep_version(name, text, author, reason)
 
     def _keep_version(self, name: str, text: str, author: Author, reason: VersionReason) -> Version:
-        return self.store.keep_version(name, text, time=self.clock(), author=author, reason=reason)
+        path = self.path(name)
+        return self.store.keep_version(name, text, time=self.clock(), author=author, reason=reason, like=path)
 
     def _is_newest(self, name: str, text: str) -> bool:
         with suppress(StorageError):  # if the newest version cannot be read, the text is kept again

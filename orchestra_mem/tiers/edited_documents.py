@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 
 from orchestra_mem.catalog_types import CatalogStore, ItemFilter, ItemStatus, MemoryItem
@@ -310,7 +311,7 @@ class CatalogDocuments(EditedDocuments):
             _try(self.catalog.store, draft)
 
     def forget(self, items: Sequence[MemoryItem]) -> None:
-        """Remove the lines of purged items from the kept versions of their documents.
+        """Remove the lines of purged items from the versions and the other former texts of their documents.
 
         Raises:
             StorageError: a version could not be written.
@@ -318,12 +319,13 @@ class CatalogDocuments(EditedDocuments):
         with suppress(OrchestraMemError):  # the next write reports a failure; a write keeps the old text as a version
             self.write()
         for agent in {item.ci_source for item in items}:
-            marks = tuple(f"(M{item.number})" for item in items if item.ci_source == agent)
+            without = partial(_without, [f"(M{item.number})" for item in items if item.ci_source == agent])
             with self.lock, self.store.lock():
+                self.ledger.change_former(document_name(agent), without)
+                self.store.forget_former(self.writers[0].path(document_name(agent)), without)
                 for version in self.store.versions(document_name(agent)):
                     text = self.store.read_version(version)
-                    kept = "\n".join(row for row in text.split("\n") if not any(mark in row for mark in marks))
-                    if kept != text:
+                    if (kept := without(text)) != text:
                         self.store.replace(Path(version.path), kept, expected=text, name="purge")
 
     @property
@@ -362,6 +364,10 @@ class CatalogDocuments(EditedDocuments):
         where = ItemFilter(agents=[agent], limit=MOST_SHOWN, by_priority=True)
         items = sorted(self.items.items(where), key=lambda item: item.number)
         return render_catalog(agent, items, self.items.count(where), self.catalog.clock())
+
+
+def _without(marks: Sequence[str], text: str) -> str:
+    return "\n".join(row for row in text.split("\n") if not any(mark in row for mark in marks))
 
 
 def _try(change: Callable[..., object], *values: object) -> None:

@@ -181,10 +181,7 @@ def _as_shown(operation: Operation, facts: Sequence[MustKeep]) -> list[MustKeep]
     weight = weight_of(operation)
     return [
         replace(
-            fact,
-            text=visible(fact.text),
-            identifiers=tuple(visible(name) for name in fact.identifiers),
-            weight=weight,
+            fact, text=visible(fact.text), identifiers=tuple(visible(name) for name in fact.identifiers), weight=weight
         )
         for fact in facts
     ]
@@ -234,8 +231,7 @@ def fact_changes(
     """Return the facts that people added to documents, and pairs (before, after) of the facts that they changed."""
     plan = texts.get(DocumentName.WORK_PLAN)
     edits = fact_edits(
-        {name: (text.before, text.said) for name, text in texts.items()},
-        work=plan is not None and has_work(plan.base),
+        {name: (text.before, text.said) for name, text in texts.items()}, work=plan is not None and has_work(plan.base)
     )
     numbers = sorted(int(number[1:]) for number in {*edits.gone, *edits.said})
     edited = [(fact, _edited(fact, edits)) for fact in ledger.must_keeps_by_id(numbers)]

@@ -255,9 +255,9 @@ class SessionCompactor:
         return self._drafts[key]
 
     def _keep_version(self, session: Session, text: str) -> None:
-        name = self.memory.place.document(session).stem
+        path, now = self.memory.place.document(session), self.memory.clock()
         self.memory.store.keep_version(
-            name, text, time=self.memory.clock(), author=Author.PERSON, reason=VersionReason.COMPACTION
+            path.stem, text, time=now, author=Author.PERSON, reason=VersionReason.COMPACTION, like=path
         )
 
 

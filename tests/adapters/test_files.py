@@ -71,12 +71,16 @@ def test_document_holds_what_was_written(tmp_path_factory: pytest.TempPathFactor
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such access rights")
 @pytest.mark.parametrize("mode", [0o600, 0o664])
 def test_a_replaced_document_keeps_its_access_rights(store: FileDocumentStore, tmp_path: Path, mode: int) -> None:
-    """Replacing a document keeps its access rights: private stays private, shared stays writable."""
+    """Replacing a document keeps its access rights, which its versions have as well."""
     path = tmp_path / "a.md"
     path.write_text("old")
     path.chmod(mode)
     store.replace(path, "new", expected="old", name="x")
     assert path.stat().st_mode & 0o777 == mode
+    for rights, kept_rights in ((mode, mode), (0o440, 0o640)):
+        path.chmod(rights)
+        kept = store.keep_version("a", "old", time=NOON, author=Author.PERSON, reason=VersionReason.EDIT, like=path)
+        assert Path(kept.path).stat().st_mode & 0o777 == kept_rights
 
 
 @pytest.mark.parametrize("point", ["x.write.after", "x.rename.before", "version.write.after", "version.rename.before"])
@@ -92,7 +96,7 @@ def test_write_that_stops_leaves_what_was_there(tmp_path: Path, point: str) -> N
     writes: dict[str, Callable[[], object]] = {
         "x": lambda: store.replace(path, "new", expected="old", name="x"),
         "version": lambda: store.keep_version(
-            "a", "old", time=NOON, author=Author.MACHINE, reason=VersionReason.REFRESH
+            "a", "old", time=NOON, author=Author.MACHINE, reason=VersionReason.REFRESH, like=path
         ),
     }
     with pytest.raises(KeyboardInterrupt):
@@ -169,7 +173,7 @@ def test_version_is_listed_as_it_was_kept(
     """A listed version has its document, time to the microsecond, author, reason, size and text as kept."""
     store = store_in(tmp_path_factory.mktemp("versions"))
     time = (moment.replace(tzinfo=UTC) + timedelta(hours=hours)).astimezone(UTC)
-    kept = store.keep_version(document, text, time=time, author=author, reason=reason)
+    kept = store.keep_version(document, text, time=time, author=author, reason=reason, like=Path(document))
     Path(kept.path).with_name(f"{document}.20251315T000000.000000Z.000009.person.edit.md").touch()  # no such month
     assert (kept.document, kept.time, kept.author, kept.reason) == (document, time, author, reason)
     assert kept.size_bytes == len(text.encode("utf-8", "surrogateescape"))
@@ -183,7 +187,8 @@ def test_version_is_listed_as_it_was_kept(
 def test_sweep_removes_what_a_killed_process_left(tmp_path: Path) -> None:
     """Sweeping removes temporary files of documents and versions and nothing else, not even hidden files."""
     code = (
-        "store.keep_version('a', 'old', time=datetime.now(UTC), author=Author.MACHINE, reason=VersionReason.EDIT)\n"
+        "store.keep_version('a', 'old', time=datetime.now(UTC), author=Author.MACHINE, reason=VersionReason.EDIT,"
+        " like=folder / 'a.md')\n"
         "store.replace(folder / 'a.md', 'text', expected=None, name='x')\n"
     )
     for point in ("version.fsync.after", "x.fsync.after"):

@@ -136,6 +136,7 @@ def _saving(path: Path, **texts: str) -> WritePoint:
     def point(reached: str) -> None:
         text = texts.pop(reached.removeprefix("x.").replace(".", "_"), None)
         if text is not None:
+            path.with_name("new").touch(0o600)
             path.with_name("new").write_text(text)
             path.with_name("new").replace(path)
 
@@ -156,12 +157,13 @@ def _saving(path: Path, **texts: str) -> WritePoint:
 def test_what_is_saved_around_the_renaming_stands_and_what_it_would_hide_is_kept(
     tmp_path: Path, saved: dict[str, str], stands: str, kept: list[str], is_link: bool
 ) -> None:
-    """A write that finds an unknown text is refused; a text that it would hide is kept as a version."""
+    """A write that finds an unknown text is refused; a text that it would hide becomes a version, as private."""
     path = file = tmp_path / "a.md"
     if is_link:
         file = tmp_path / "target.md"
         path.symlink_to(file)
     path.write_text("old")
+    path.chmod(0o600)
     store = store_in(tmp_path, write_point=_saving(file, **saved))
     refused = pytest.raises(
         DocumentConflictError, match=r"a\.md was changed by someone else while it was being written"
@@ -172,6 +174,7 @@ def test_what_is_saved_around_the_renaming_stands_and_what_it_would_hide_is_kept
     versions = store.versions("a")
     assert [store.read_version(version) for version in versions] == kept
     assert all((each.author, each.reason) == (Author.PERSON, VersionReason.CONFLICT) for each in versions)
+    assert {Path(each.path).stat().st_mode & 0o777 for each in versions} <= {0o600}
     assert temporaries(tmp_path) == []
 
 

@@ -70,13 +70,6 @@ def serving() -> Iterator[Server]:
         yield told
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    """A running embeddings server."""
-    with serving() as told:
-        yield told
-
-
 def _embedder(server: Server, **options: Any) -> HttpEmbedder:
     return HttpEmbedder(server.url, "small", **options)
 

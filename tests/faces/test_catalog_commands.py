@@ -153,8 +153,8 @@ def test_a_catalog_goes_out_and_comes_in_elsewhere(stocked: Program, tmp_path: P
     assert json.loads(stocked("catalog", "export", "bob"))["memories"] == document["memories"]
     other = tmp_path / "other"
     other.mkdir()
-    for _ in range(2):
-        assert stocked("catalog", "import", file, "-C", other) == f"imported 1 item from {file}\n"
+    for at, src in ((file, file), ("-", "standard input")):
+        assert stocked("catalog", "import", at, "-C", other, stdin=file.read_bytes()) == f"imported 1 item from {src}\n"
     (item,) = stocked.json("catalog", "list", "-C", other)
     assert (item["content"], item["ci_source"], item["said"]) == (LEAK, "bob", 2)
     stocked("catalog", "import", file, "--agent", "ada", exit_code=1)

@@ -442,10 +442,7 @@ def test_chats_that_wait_for_the_model_hold_no_other_request(tmp_path: Path) -> 
 
 
 def test_tools_and_pictures_take_room_in_the_window(chat: Chat) -> None:
-    """If tools, pictures or the requested answer length fill the window, no memories are added.
-
-    A header says so.
-    """
+    """If tools, pictures or the requested answer length fill the window, no memories are added. A header says so."""
     chat.memory.record_operation("decision", {"text": REDIS})
     function = {"name": "f", "description": "word " * 4_000, "parameters": {"type": "object", "properties": {}}}
     chat.say(user("Where do the sessions live?"), tools=[{"type": "function", "function": function}])

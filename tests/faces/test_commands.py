@@ -399,13 +399,14 @@ SECRET = "ghp_" + "R2x9mQ7vLk4TzW8sYb3NcD6fHj1PaE0uGi5B"
 
 
 def test_secrets_are_told_by_place_and_taken_out_when_agreed_to(run: Any) -> None:
-    """`redact scan` lists secrets by place and kind and exits with 1; `redact apply` removes them after a yes."""
+    """`redact scan` lists secrets by place and kind; `redact apply` removes them after a yes if nobody has it open."""
     with open_memory(run.folder, config={"redaction": {"mode": "off"}}) as memory:
         memory.record_operation("note", {"text": f"with {SECRET}"})
+        run("redact", "apply", exit_code=4, stdin="yes\n")
+        assert f"another program has the memory in {run.folder / '.obra'} open" in run.errors
     assert run("redact", "scan", exit_code=1) == "operations 1, data: github-token (1)\n"
-    assert run.json("redact", "scan", exit_code=1)["secrets"] == [
-        {"place": "operations 1, data", "kinds": {"github-token": 1}}
-    ]
+    (found,) = run.json("redact", "scan", exit_code=1)["secrets"]
+    assert found == {"place": "operations 1, data", "kinds": {"github-token": 1}}
     assert run("redact", "apply", exit_code=1, stdin="no\n") == "nothing was rewritten\n"
     assert run("redact", "apply", stdin="yes\n") == "rewritten: 1 text in the database and 0 files\n"
     assert run("redact", "scan") == "no secrets found\n"

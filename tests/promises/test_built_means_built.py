@@ -20,7 +20,7 @@ from orchestra_mem.hooks import hookimpl
 from orchestra_mem.retrieval.index_worker import Guard
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import DocumentName, MustKeepKind
-from tests.adapters.test_http_embedder import Server, serving
+from tests.adapters.test_http_embedder import Server
 from tests.conftest import record
 from tests.timing import until
 
@@ -36,13 +36,6 @@ def memory(tmp_path: Path) -> Iterator[OrchestratorContextManager]:
     """A new memory."""
     with open_memory(tmp_path) as opened:
         yield opened
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    """An embedding server whose answers a test can break."""
-    with serving() as told:
-        yield told
 
 
 # Filters

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import signal
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,11 +26,14 @@ from orchestra_mem import (
     StorageError,
     open_memory,
 )
+from orchestra_mem.build import load_settings
 from orchestra_mem.catalog_types import AuditFilter, ItemStatus
+from orchestra_mem.doctor.documents import find_secrets
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.types import Author, DocumentName
 from tests.conftest import Clock
+from tests.memories import edit, problems_of
 from tests.processes import python
 
 Open = Callable[..., OrchestratorContextManager]
@@ -342,11 +347,13 @@ def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clo
 
 
 def test_a_purge_removes_for_good_what_is_hidden(memory: OrchestratorContextManager, tmp_path: Path) -> None:
-    """A purge deletes hidden items permanently from catalog, search, documents and audit trail; live items stay."""
+    """A purge deletes hidden items permanently, also from the texts kept to merge late saves; live items stay."""
     item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
     memory.catalog.store({"content": "Lamps are warm.", "agent": "ada"})
     memory.refresh()
     assert memory.search("zanzibar").hits
+    edit(tmp_path / ".obra" / "memory" / "catalog" / "ada.md", ("## Insights", "Mine.\n\n## Insights"))
+    memory.refresh()
     memory.catalog.delete(item.id)
     memory.refresh()
     assert memory.catalog.purge(ItemFilter(statuses=[*ItemStatus])) == 1
@@ -355,9 +362,26 @@ def test_a_purge_removes_for_good_what_is_hidden(memory: OrchestratorContextMana
         memory.catalog.get(item.id)
     assert _live(memory) == ["Lamps are warm."]
     memory.refresh()
-    files = [path for path in (tmp_path / ".obra" / "memory").rglob("*.md") if b"zanzibar" in path.read_bytes()]
-    assert files == []
-    assert "zanzibar" not in repr(memory.audit())
+    find = load_settings(tmp_path, {}, {"redaction": {"patterns": {"word": "zanzibar"}}})
+    assert find_secrets(tmp_path, find) == []
+
+
+def test_what_cannot_be_written_is_told_and_written_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """`status` names an audit trail and documents that wait while another program keeps the database locked."""
+    memory = open_memory(tmp_path, config={"storage": {"busy_timeout_s": 0.1}})
+    with memory, closing(sqlite3.connect(tmp_path / ".obra" / "obra.db", isolation_level=None)) as other:
+        memory.catalog.store({"content": "Lamps are warm."})
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(2):
+            memory.catalog.items(LIVE)
+            memory.catalog.audit.flush()
+            memory.write_catalog()
+        assert {each["subject"] for each in problems_of(memory)} == {"catalog", "catalog documents"}
+        assert caplog.text.count("the audit trail cannot be written") == caplog.text.count("catalog documents: ") == 1
+        other.execute("ROLLBACK")
+        memory.write_catalog()
+        assert len(memory.audit(AuditFilter(call="list"))) == 2
+        assert problems_of(memory) == []
 
 
 # Who sees and changes what

@@ -32,7 +32,7 @@ DOORS: dict[str, Door] = {
     "an exchange": lambda memory, text: memory.learn(text, f"We decided to use {text} for all.", agent="ada"),
     "an item": lambda memory, text: memory.catalog.store({"content": text, "summary": text, "tags": [SECRET]}),
     "a changed item": lambda memory, text: memory.catalog.update(
-        memory.catalog.store({"content": "x"}).id, {"content": text}
+        memory.catalog.store({"content": "x"}).id, {"content": text, "references": [SECRET]}
     ),
     "a work item": lambda memory, text: memory.state.create(
         WorkKind.TASK, f"Rotate {text}", description=text, acceptance=[text]

@@ -18,20 +18,21 @@ from threading import Event
 
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, Projects, StorageError, open_memory
+from orchestra_mem import ItemFilter, OrchestratorContextManager, Projects, StorageError, open_memory
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
 from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
 from orchestra_mem.adapters.files.local_texts import CopyHistory
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.doctor.documents import redact_memory
+from orchestra_mem.catalog_types import ItemStatus
+from orchestra_mem.doctor.documents import find_secrets, redact_memory
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
 from orchestra_mem.types import SharedFile
 from tests.memories import SMALL, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import python
 from tests.promises.conftest import work
-from tests.promises.test_redaction import SECRET
+from tests.promises.test_redaction import SECRET, _leaks
 from tests.storage.conftest import Machine
 from tests.timing import until
 
@@ -94,7 +95,7 @@ def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -
 
 
 def test_a_secret_that_is_taken_out_on_one_machine_leaves_the_others_documents(laptop: Machine, desk: Machine) -> None:
-    """A secret removed on one machine disappears from the other's documents, as a new revision does."""
+    """A secret removed on one machine leaves the other's documents; each removes it from its record of copies."""
     laptop.edit("## Decisions", f"## Notes\n\nThe token is {SECRET}.\n\n## Decisions")
     for machine in (laptop, desk):
         machine.open().close()
@@ -104,6 +105,23 @@ def test_a_secret_that_is_taken_out_on_one_machine_leaves_the_others_documents(l
         assert [entry.call for entry in memory.audit()] == ["redact"]
     desk.open().close()
     assert [name for machine in (laptop, desk) for name, text in machine.files().items() if SECRET in text] == []
+    assert {each.place for each in find_secrets(desk.project, desk.settings())} == {"working_copy.db, seen"}
+    assert redact_memory(desk.project, desk.settings()).texts == 1
+    for machine in (laptop, desk):
+        assert _leaks(machine.project) == []
+        assert find_secrets(machine.project, machine.settings()) == []
+        with closing(CopyHistory(machine.project / ".obra" / "working_copy.db")) as copies:
+            assert SECRET not in str(copies.held("memory/decision_log.md"))
+
+
+def test_what_is_purged_leaves_the_record_of_copies(laptop: Machine) -> None:
+    """A purge removes an item also from the contents that the machine's copies have had."""
+    with laptop.open() as memory, closing(CopyHistory(laptop.project / ".obra" / "working_copy.db")) as copies:
+        memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
+        memory.refresh()
+        memory.catalog.delete("M1")
+        assert memory.catalog.purge(ItemFilter(statuses=[ItemStatus.DELETED])) == 1
+        assert {"zanzibar" in each.text for each in copies.held("memory/catalog/ada.md")} == {False}
 
 
 def test_an_editor_that_never_saw_what_came_takes_nothing_of_it_out(laptop: Machine, desk: Machine) -> None:

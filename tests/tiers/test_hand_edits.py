@@ -39,8 +39,9 @@ def desk(empty: Desk) -> Desk:
 
 
 def test_a_fact_that_is_taken_out_is_gone_from_every_document_and_later_summary(desk: Desk) -> None:
-    """A deleted fact does not come back to its document; the ledger has it as removed, and a version has its line."""
+    """A deleted fact does not come back to its document; the ledger has it as removed, and a private version has it."""
     desk.state.edit((RULE_LINE, ""))
+    desk.state.path.chmod(0o600)
     for number in range(3):
         desk.go_on(f"We decided to try queue {number}.")
     assert RULE not in desk.state.text
@@ -48,6 +49,7 @@ def test_a_fact_that_is_taken_out_is_gone_from_every_document_and_later_summary(
     (removed,) = [fact for fact in desk.memory.facts(standing=False) if fact.id == 2]
     assert (removed.status, removed.author) == (MustKeepStatus.REMOVED, Author.PERSON)
     assert any(RULE in text for _, text in desk.state.versions())
+    assert {Path(version.path).stat().st_mode & 0o777 for version, _ in desk.state.versions()[-3:]} == {0o600}
 
 
 def test_what_is_saved_by_a_program_that_keeps_the_file_open_counts_once_it_is_closed(desk: Desk) -> None:

@@ -129,8 +129,9 @@ def test_a_pinned_entry_stays_and_is_compacted_once_it_is_unpinned(
 def test_an_edited_entry_goes_into_its_summary_and_stays_as_a_version(
     memory: OrchestratorContextManager, clock: Clock, tmp_path: Path
 ) -> None:
-    """The summary is made from a person's edit of an entry, and the edited text is kept as a version."""
+    """The summary is made from a person's edit; the edited text is kept as a version, as private as the document."""
     record(memory, clock, 20)
+    live(memory).chmod(0o600)
     words = "CORRECTION: the zebra module took 17 minutes, not the parser, and Grace confirmed it."
     lines = shown(memory).entries()[4].text.splitlines()
     edit(memory, lines[2], words)
@@ -139,6 +140,7 @@ def test_an_edited_entry_goes_into_its_summary_and_stays_as_a_version(
     versions = memory.episodic_memory.history(live(memory).stem)
     assert [(v.author, v.reason) for v in versions] == [(Author.PERSON, VersionReason.COMPACTION)]
     assert words in Path(versions[0].path).read_text(encoding="utf-8")
+    assert Path(versions[0].path).stat().st_mode & 0o777 == 0o600
     assert words in kept_words(memory, tmp_path)
     assert "zebra" in next(
         s.text for s in memory.losses() if s.level == 1 and s.first_operation <= 4 <= s.last_operation

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -14,15 +15,7 @@ from typing import Any
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
 from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.types import (
-    MustKeep,
-    MustKeepKind,
-    MustKeepStatus,
-    Notice,
-    ReadDocument,
-    Summary,
-    WrittenDocument,
-)
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Notice, ReadDocument, Summary, WrittenDocument
 
 # Fields of a summary that are stored in one JSON column, which omits the empty fields of `_RARE`.
 _LISTS = ("children", "must_keeps", "dropped", "put_back")
@@ -30,10 +23,7 @@ _RARE = ("edited", "verdict", "seconds", "document", "source")
 _SUMMARIES = Table(
     "summaries",
     Summary,
-    read={
-        "session": "(SELECT id FROM sessions WHERE number = summaries.session)",
-        "parent": "coalesce(parent, 0)",
-    },
+    read={"session": "(SELECT id FROM sessions WHERE number = summaries.session)", "parent": "coalesce(parent, 0)"},
     write={"session": SESSION_NUMBER, "parent": "nullif(?, 0)"},
     but=(*_LISTS, *_RARE),
 )
@@ -96,11 +86,7 @@ class SqlLedger(Stored):
             sections: Only summaries of document sections, which cover no operations.
         """
         condition, values = matching(
-            {
-                "level = ?": 0,
-                f"session = {SESSION_NUMBER}": session,
-                "first_operation = ?": 0 if sections else None,
-            }
+            {"level = ?": 0, f"session = {SESSION_NUMBER}": session, "first_operation = ?": 0 if sections else None}
         )
         return self._summaries(f"{condition} ORDER BY id DESC LIMIT ?", [*values, limit_of(limit)])[::-1]
 
@@ -237,6 +223,15 @@ class SqlLedger(Stored):
         query = "SELECT text FROM documents_left WHERE name = ? ORDER BY id"
         for (packed,) in self._database.rows(query, (document,)):
             yield zlib.decompress(packed).decode("utf-8", "surrogateescape")
+
+    def change_former(self, document: str, change: Callable[[str], str]) -> None:
+        """Apply `change` to the texts of `written_files` and to the text of `last_read`."""
+        with self._database.transaction("left"):
+            former, read = [*map(change, self.written_files(document))], self.last_read(document)
+            self._database.write("left", "DELETE FROM documents_left WHERE name = ?", (document,))
+            for text in former:
+                self.keep_written_file(document, text)
+            self.note_read(document, replace(read, text=change(read.text)))
 
     def last_read(self, document: str) -> ReadDocument:
         """Return the document as of the last reading of people's edits; empty if no edits were ever read."""

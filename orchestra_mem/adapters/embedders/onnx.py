@@ -79,8 +79,7 @@ class OnnxEmbedder:
 
     def embed_query(self, query: str) -> Vector:
         """Embed a query in the same way as a text: float32, shape (dimensions,)."""
-        vector: Vector = self.embed([query])[0]
-        return vector
+        return np.asarray(self.embed([query])[0])
 
     def _run(self, texts: list[str]) -> NDArray[np.float32]:
         encodings = self._tokenizer.encode_batch(texts)

@@ -48,8 +48,7 @@ class WordLlamaEmbedder:
 
     def embed_query(self, query: str) -> Vector:
         """Embed a query in the same way as a text: float32, shape (256,)."""
-        vector: Vector = self.embed([query])[0]
-        return vector
+        return np.asarray(self.embed([query])[0])
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Embed words one by one, not normalised: float32, shape (n, 256). The norm is larger for rarer words."""

@@ -38,6 +38,10 @@ _FORGET = (
     "DELETE FROM seen WHERE name = ?1 AND id <= (SELECT max(id) FROM (SELECT id, sum(length(text)) "
     "OVER (ORDER BY id DESC) AS size FROM seen WHERE name = ?1) WHERE size > ?2)"
 )
+_FORMER = (
+    "SELECT name, 'seen', 'id', id, text FROM seen UNION ALL SELECT name, 'sending', 'name', name, text FROM sending "
+    "UNION ALL SELECT name, 'sending', 'name', name, sent FROM sending"
+)
 
 
 class Folders:
@@ -187,6 +191,21 @@ class CopyHistory:
 
     def _put(self, *row: object) -> None:
         self._run("INSERT OR REPLACE INTO copies VALUES (?, ?, ?, ?, ?)", *row)
+
+    def former(self) -> Iterator[tuple[str, str, tuple[str, str, object]]]:
+        """Yield the earlier contents of all copies: the copy's name, the text, and the row's table, key and value."""
+        for name, table, key, value, packed in self._run(_FORMER):
+            yield name, decode(zlib.decompress(packed)), (table, key, value)
+
+    def forget_former(self, change: Callable[[str], str], copy: str | None = None) -> int:
+        """Delete the contents of one copy, or all, that `change` would change, from the file too; count them."""
+        gone = {row for name, text, row in self.former() if copy in (None, name) and change(text) != text}
+        for table, key, value in gone:
+            self._run(f"DELETE FROM {table} WHERE {key} = ?", value)
+        if gone:  # deleted rows remain in the file and its log
+            self._run("VACUUM")
+            self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+        return len(gone)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

@@ -227,7 +227,7 @@ class SharedDocumentStore(FileDocumentStore):
         if (state := self.state(path)) is None:
             raise DocumentConflictError(f"{path} is being saved")
         saved, name = datetime.fromtimestamp(state.modified_ns / 1e9, UTC), version_document(path, self._versions)
-        self.keep_version(name, text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT)
+        self.keep_version(name, text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT, like=path)
 
     def _take_away(self, file: SharedFile, mine: Copy | None) -> None:
         """Remove the copy of a removed or moved file. A local edit restores it, or is merged into the moved file."""
@@ -371,10 +371,10 @@ class SharedDocumentStore(FileDocumentStore):
             self._share_removal(path)
 
     def keep_version(
-        self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
+        self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason, like: Path
     ) -> Version:
         """See `FileDocumentStore.keep_version`."""
-        version = super().keep_version(document, text, time=time, author=author, reason=reason)
+        version = super().keep_version(document, text, time=time, author=author, reason=reason, like=like)
         if (shared := self._name(Path(version.path))) is not None:
             self._share(shared, Copy(None, text))
         return version
@@ -388,3 +388,7 @@ class SharedDocumentStore(FileDocumentStore):
                 if not Path(version.path).exists():
                     self._share_removal(Path(version.path))
             return count
+
+    def forget_former(self, path: Path, change: Callable[[str], str]) -> None:
+        """Delete those earlier contents of this machine's copy of a document that `change` would change."""
+        self._copies.forget_former(change, self._name(path))

@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestra_mem.adapters.files.exchange import (
-    exchange,
-    interrupted_save,
-    link_new,
-    put_back,
-    settled,
-    staging_path,
-)
+from orchestra_mem.adapters.files.exchange import exchange, interrupted_save, link_new, put_back, settled, staging_path
 from orchestra_mem.adapters.files.reading import DocumentReader, decode, encode, sync_folder, write_all
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_document, version_name
 from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError, telling
@@ -129,13 +121,13 @@ class FileDocumentStore(DocumentReader):
             self._check_change(path)
             self._put(path, encode(text), expected, name)
 
-    def _put(self, path: Path, ours: bytes, expected: str | None, name: str) -> None:
+    def _put(self, path: Path, ours: bytes, expected: str | None, name: str, like: Path | None = None) -> None:
         # Follow a link: its target is replaced, the link stays.
         document, path = path, Path(os.path.realpath(path))
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}{_TEMPORARY}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._write_new(temporary, ours, name, like=path)
+            self._write_new(temporary, ours, name, like=like or path)
             # Versions of the old text must be on disk before the document is replaced.
             self._flush_folders(but=path.parent)
             there = self._read_bytes(path)
@@ -202,7 +194,7 @@ class FileDocumentStore(DocumentReader):
         """Keep a text that somebody saved, and that no document holds any more, as a version."""
         saved, name = datetime.fromtimestamp(file.stat().st_mtime, UTC), version_document(path, self._versions)
         kept = self.keep_version(
-            name, self.text_of(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT
+            name, self.text_of(data), time=saved, author=Author.PERSON, reason=VersionReason.CONFLICT, like=file
         )
         logger.warning("%s was saved twice at the same time; the other text is kept as %s", name, kept.path)
 
@@ -266,13 +258,13 @@ class FileDocumentStore(DocumentReader):
             self._written_in(path.parent, name)
 
     def keep_version(
-        self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason
+        self, document: str, text: str, *, time: datetime, author: Author, reason: VersionReason, like: Path
     ) -> Version:
-        """Keep an earlier text as a version. The lock must be held, so that no sequence number is used twice."""
+        """Keep an earlier text as a version, as private as the file `like`. Hold the lock: numbers must be unique."""
         with self._changing("saving a version in", self._versions):
             sequence = last_sequence(self._versions) + 1
             path = self._versions / version_name(document, sequence, time=time, author=author, reason=reason)
-            self._put(path, data := encode(text), None, "version")
+            self._put(path, data := encode(text), None, "version", like)
         version = read_name(path, len(data))
         assert version is not None
         return version
@@ -304,6 +296,9 @@ class FileDocumentStore(DocumentReader):
                 Path(version.path).unlink()
             self._tell("version.prune.after")
         return len(old)
+
+    def forget_former(self, path: Path, change: Callable[[str], str]) -> None:
+        """Do nothing: this store keeps no former texts but versions."""
 
     def sweep(self, folders: tuple[Path, ...]) -> int:
         """Remove the temporary files of killed processes, and return their number. The lock must be held.
@@ -349,7 +344,8 @@ class FileDocumentStore(DocumentReader):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
         try:
             with suppress(OSError):  # no such file, or a file system without access rights
-                shutil.copymode(like, path)
+                mode = like.stat().st_mode & 0o777
+                os.chmod(path, mode if mode & 0o222 else mode | 0o200)
             self._tell(f"{name}.write.before")
             write_all(descriptor, data)
             self._tell(f"{name}.write.after")

@@ -75,8 +75,7 @@ class GgufEmbedder:
 
     def embed_query(self, query: str) -> Vector:
         """Embed a query in the same way as a text."""
-        vector: Vector = self.embed([query])[0]
-        return vector
+        return np.asarray(self.embed([query])[0])
 
     def close(self) -> None:
         """Free the model's memory, and abort its loading; the next use loads it again."""

@@ -132,8 +132,7 @@ class PartFill:
         self._known: dict[tuple[int, int], int] = {}
         self._counter = counter
         self._order = sorted(
-            range(len(items)),
-            key=lambda i: (-items[i].priority, -i if items[i].part is Part.OPERATIONS else i),
+            range(len(items)), key=lambda i: (-items[i].priority, -i if items[i].part is Part.OPERATIONS else i)
         )
         self._chosen: list[int | None] = [None] * len(items)
         self._offered: list[int] = [0] * len(items)

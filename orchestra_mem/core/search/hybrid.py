@@ -286,10 +286,7 @@ def _traits(outlines: Outlines, question: Question) -> dict[str, Floats]:
 
 
 def _priors(outlines: Outlines, now: datetime, session: str | None, half_life_days: float) -> dict[str, Floats]:
-    priors = {
-        "recency": recency(outlines.times, now, half_life_days),
-        "importance": 2 * outlines.importance - 1,
-    }
+    priors = {"recency": recency(outlines.times, now, half_life_days), "importance": 2 * outlines.importance - 1}
     if session:
         priors["same_session"] = np.array([each == session for each in outlines.sessions], np.float32)
     return priors
