@@ -119,7 +119,7 @@ class MemorySearch:
         words: Compares single words.
         indexer: Keeps the index up to date; its ledger provides the current state of facts.
         clock: Returns the current time, from which "last week" is computed.
-        guard: Blocks calls of an embedder that fails.
+        guard: Blocks calls of the configured embedder while it fails.
         responses: Stores a model's answers next to the index.
         is_remote: Whether the embedder is a server; then passages are embedded in the background only.
         fault: Why the configured embedder cannot be loaded; empty if it can, or if none is configured.
@@ -212,7 +212,19 @@ class MemorySearch:
     @property
     def problem(self) -> str | None:
         """Why search by meaning is off, as a message; None if no failure is known, or if it is not configured."""
-        return _off(self._why_off) if self._why_off else None
+        return self._limited(self._why_off) if self._why_off else None
+
+    def _limited(self, why: object) -> str:
+        """Return a message for a failure of the configured embedder: whether other vectors answer, and why."""
+        if self._stands_in:
+            return f"search by meaning still uses the built-in word vectors: {why}"
+        return _off(why)
+
+    @property
+    def _stands_in(self) -> bool:
+        """Whether the vectors of another embedder than the configured one answer."""
+        best = self._best()
+        return best is not None and best[1].embedder is not self._embedder and best[0] in self.index.models()
 
     @property
     def _why_off(self) -> str:
@@ -276,7 +288,7 @@ class MemorySearch:
                 raise EmbedderError(self.guard.problem)
         except EmbedderError as error:
             self.follow()
-            backlog, has_vectors, why = nothing, False, _off(error)
+            backlog, has_vectors, why = nothing, self._stands_in, self._limited(error)
         except StorageError as error:
             # The index may still be readable; if not, the search itself raises the error.
             logger.warning("the search index could not be updated: %s", error)
