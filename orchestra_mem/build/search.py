@@ -63,11 +63,9 @@ def open_search(
     if words and words is not embedder:
         models.append(words)
     is_remote = settings.search.embedder is EmbedderChoice.HTTP
-    # The word vectors have a guard of their own: a failing embedder must not block them.
-    guards = [guard if each is embedder else Guard() for each in models]
-    embedders = [
-        GuardedEmbedder(each, its, is_remote=is_remote and each is embedder)
-        for each, its in zip(models, guards, strict=True)
+    embedders = [  # a failing embedder must not block the word vectors
+        GuardedEmbedder(each, guard if each is embedder else Guard(), is_remote=is_remote and each is embedder)
+        for each in models
     ]
     first = embedders[0] if embedders else None
     index, scratch = _open_index(folder, settings, words, write_point, read_only=read_only)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import socket
-from contextlib import closing
+import sqlite3
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
+from orchestra_mem.adapters.database.files import readable
 from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
 from orchestra_mem.build.place import Place
@@ -117,8 +119,13 @@ def _is_left(path: Path) -> bool:
     """Check whether the memory in a database file was moved elsewhere; True if the file does not exist."""
     if not path.exists():
         return True
-    with closing(Database(path, read_only=True)) as database:
-        return bool(moved_words(database))
+    try:
+        with closing(Database(path, read_only=True)) as database:
+            return bool(moved_words(database))
+    except StorageReadOnlyError:  # an older schema: nothing may migrate a file that was left, so look for its triggers
+        address, copy = readable(path)
+        with copy or nullcontext(), closing(sqlite3.connect(address, uri=True)) as left:
+            return left.execute("SELECT 1 FROM sqlite_schema WHERE name GLOB 'moved_*'").fetchone() is not None
 
 
 def open_store(

@@ -193,8 +193,9 @@ class MemorySearch:
         best = self._best()
         if mode is SearchMode.DENSE and (best is None or (self._why_off and best[0] not in self.index.models())):
             raise EmbedderError(f"search by meaning is off: {self._why_off}" if self._why_off else _NO_EMBEDDER)
-        # If embedding the passages has just failed, do not wait for the embedder again.
-        searcher = best[1] if best and (has_vectors or mode is SearchMode.DENSE) else self._by_words
+        # If embedding the passages has just failed, do not wait for that embedder again.
+        asks = has_vectors or mode is SearchMode.DENSE or (best and best[1].embedder is not self._embedder)
+        searcher = best[1] if best and asks else self._by_words
 
         def ask(searcher: Searcher, size: int) -> list[Hit]:
             return searcher.search(query, now, session=session, where=where, mode=mode, limit=size)
@@ -215,16 +216,10 @@ class MemorySearch:
         return self._limited(self._why_off) if self._why_off else None
 
     def _limited(self, why: object) -> str:
-        """Return a message for a failure of the configured embedder: whether other vectors answer, and why."""
-        if self._stands_in:
-            return f"search by meaning still uses the built-in word vectors: {why}"
-        return _off(why)
-
-    @property
-    def _stands_in(self) -> bool:
-        """Whether the vectors of another embedder than the configured one answer."""
+        """Describe a failure of the configured embedder: whether other vectors answer or only keywords, and why."""
         best = self._best()
-        return best is not None and best[1].embedder is not self._embedder and best[0] in self.index.models()
+        has_others = best and best[1].embedder is not self._embedder and best[0] in self.index.models()
+        return f"search by meaning still uses the built-in word vectors: {why}" if has_others else _off(why)
 
     @property
     def _why_off(self) -> str:
@@ -288,7 +283,7 @@ class MemorySearch:
                 raise EmbedderError(self.guard.problem)
         except EmbedderError as error:
             self.follow()
-            backlog, has_vectors, why = nothing, self._stands_in, self._limited(error)
+            backlog, has_vectors, why = nothing, False, self._limited(error)
         except StorageError as error:
             # The index may still be readable; if not, the search itself raises the error.
             logger.warning("the search index could not be updated: %s", error)

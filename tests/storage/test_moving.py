@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
@@ -84,6 +85,20 @@ def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path
     with machine.open() as memory:
         assert [operation.type for operation in memory.operations()][31:] == ["decision"]
         assert "We close on Sundays." in machine.text()
+
+
+def test_the_file_that_a_move_left_is_known_after_an_upgrade(tmp_path: Path, on_server: dict[str, Any]) -> None:
+    """A server's memory opens without `working_copy.db`, even if the file that it left has an older schema."""
+    machine = Machine.of(tmp_path, "laptop", on_server)
+    with machine.open(config=SMALL) as memory:
+        memory.record_operation("note", {"text": "One loaf."})
+    machine.move(SMALL, machine.config)
+    with closing(sqlite3.connect(machine.project / ".obra" / "obra.db")) as left:
+        left.execute("PRAGMA user_version = 11")
+    for path in (machine.project / ".obra").glob("working_copy.db*"):
+        path.unlink()
+    with machine.open() as memory:
+        assert len(memory.operations()) == 1
 
 
 def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any]) -> None:
