@@ -15,7 +15,7 @@ from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
 from orchestra_mem.build.place import Place
 from orchestra_mem.choices import Durability
-from orchestra_mem.errors import StorageError, StorageReadOnlyError
+from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.settings import Settings
 
 if TYPE_CHECKING:
@@ -171,15 +171,23 @@ def _plain(name: str) -> str:
     return re.sub(r"[^\w.@:]+", "-", name).strip("-") or "another machine"
 
 
-def no_working_copy(place: Place) -> None:
-    """Make the folder's documents local again: remove their revision numbers and the record of copies."""
+def no_working_copy(place: Place, *, only_check: bool = False) -> None:
+    """Make the folder's documents local again: remove their revision numbers and the record of copies.
+
+    With `only_check`, change nothing: only raise `StorageError` for a document that cannot be read or may not be written.
+    """
     from orchestra_mem.core.documents.copies import unstamped
 
     plain = FileDocumentStore(versions=place.memory / "versions", lock_file=place.home / "obra.lock")
     for folder in (*place.folders, place.sessions / "archive"):
         for path in folder.glob("*.md"):
-            text = plain.read(path) or ""
-            if (bare := unstamped(text)[0]) != text:
+            try:
+                text = plain.read(path) or ""
+            except DocumentError:  # a folder, for example: it is neither read nor written
+                continue
+            if (bare := unstamped(text)[0]) != text and only_check:
+                plain.check_rights(path)
+            elif bare != text:
                 plain.replace(path, bare, expected=text, name="document")
-    for path in place.home.glob(f"{COPIES_FILE}*"):
+    for path in () if only_check else place.home.glob(f"{COPIES_FILE}*"):
         path.unlink()
