@@ -247,6 +247,20 @@ def test_an_exported_address_of_a_server_is_not_that_of_the_other_projects(
     assert [*home.parent.rglob("working_copy.db")] == []
 
 
+def test_what_the_environment_says_of_one_project_is_not_said_of_the_others(
+    make: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name, a right to search or an absolute folder in the environment does not apply to the listed projects."""
+    make("vault", SECRET, config="project: {shared: false}")
+    shop = make("shop", "The gateway times out after 30 seconds.")
+    monkeypatch.setenv("ORCHESTRA_MEM__PROJECT__SHARED", "true")
+    monkeypatch.setenv("ORCHESTRA_MEM__PROJECT__NAME", "mill")
+    monkeypatch.setenv("ORCHESTRA_MEM__ORCHESTRATOR__MEMORY_DIR", str(tmp_path / "mill"))
+    assert {hit.project for hit in Projects().search("gateway").hits} == {"shop"}
+    assert Projects().add(shop).name == "shop"
+    assert not (tmp_path / "mill").exists()
+
+
 def test_what_a_copied_project_has_again_is_found_once(make: Callable[..., Path]) -> None:
     """A hit that a copied project has too is returned once."""
     shop = make("shop", "The gateway times out after 30 seconds.")

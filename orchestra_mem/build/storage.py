@@ -174,7 +174,7 @@ def _plain(name: str) -> str:
 def no_working_copy(place: Place, *, only_check: bool = False) -> None:
     """Make the folder's documents local again: remove their revision numbers and the record of copies.
 
-    With `only_check`, change nothing: only raise `StorageError` for a document that cannot be read or may not be written.
+    With `only_check`, change nothing, but raise `StorageError` if a document cannot be read or may not be written.
     """
     from orchestra_mem.core.documents.copies import unstamped
 
