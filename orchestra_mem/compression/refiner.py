@@ -202,7 +202,7 @@ class SummaryRefiner:
         if summary.children:
             children = [self.ledger.summary(child) for child in summary.children]
             return summary_material(self.ledger, children), self.limits.summary, HIGHER
-        operations = uncovered(summary, self.log, self.ledger)
+        operations = uncovered(summary, self.log)
         facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         sources = list(map(read_source, operations))
         return Material.of_operations(sources, facts), target, content_of(operations)
@@ -229,16 +229,17 @@ class SummaryRefiner:
         Facts that people deleted or reworded are cut from the text of the operations.
         """
         standing = self.ledger.summaries(summary.session, standing=True)
-        rest = list(map(read_source, uncovered(summary, self.log, self.ledger)))
+        rest = list(map(read_source, uncovered(summary, self.log, standing)))
         facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
         return Material.of_operations(rest, changed, numbered=False).behind(summary_material(self.ledger, standing))
 
 
-def uncovered(summary: Summary, log: EventLog, ledger: Ledger) -> list[Operation]:
-    """Return the operations that a summary covers, without those that also have a summary of their own."""
-    # Only the summary of an entire session covers operations that have another summary.
-    others = () if summary.level else ledger.summaries(summary.session, standing=True)
+def uncovered(summary: Summary, log: EventLog, others: Sequence[Summary] = ()) -> list[Operation]:
+    """Return the operations that a summary covers, without those that `others` cover.
+
+    Only the summary of an entire session has others: the standing summaries of its session.
+    """
     found: list[Operation] = []
     after = summary.first_operation - 1
     covered = [(other.first_operation, other.last_operation) for other in others]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from orchestra_mem.adapters.database.catalog_store import SqlCatalogStore
 from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.ledger import unpack_text
 from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.core.catalog.tags import tag_key
 from orchestra_mem.core.work.wording import search_text
@@ -155,7 +156,7 @@ def former_texts(database: SqlDatabase) -> Iterator[tuple[int, str | None]]:
     """Yield the number and the text of each former text of a document; None for a damaged one."""
     for number, packed in database.rows(f"SELECT id, text FROM {PACKED} ORDER BY id"):
         try:
-            yield number, zlib.decompress(packed).decode("utf-8", "surrogateescape")
+            yield number, unpack_text(packed)
         except zlib.error:
             yield number, None
 
