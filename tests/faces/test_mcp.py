@@ -418,6 +418,7 @@ def test_another_entry_is_replaced_and_both_are_told(run: Program, home: Path) -
         ("codex", "../home/.codex/config.toml", b"mcp_servers = {b = {command = 'b'}}", "Cannot declare"),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("finalized")
 def test_a_file_that_cannot_be_kept_is_refused(
     run: Program, home: Path, client: str, file: str, text: bytes, why: str
 ) -> None:
