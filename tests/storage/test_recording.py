@@ -110,7 +110,7 @@ def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
 @pytest.mark.parametrize("row", ["notices (time, subject, text) SELECT 1, n, ''", "catalog_state SELECT char(n), 1"])
 def test_a_copy_reads_each_row_a_fixed_number_of_times(tmp_path: Path, storage: dict[str, Any], row: str) -> None:
     """The work of a copy is proportional to its rows, in tables with and without numbers, and every row arrives."""
-    steps = []
+    steps: list[int] = []
 
     def count() -> None:
         steps[-1] += 1
