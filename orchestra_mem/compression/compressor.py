@@ -229,13 +229,7 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
         return Compressed.of(material, better, method, verdict, talk)
 
     def _tried(
-        self,
-        ask: Callable[[ModelReader, Talk], bool],
-        content: str,
-        subject: str,
-        *,
-        insist: bool,
-        fault: str = "",
+        self, ask: Callable[[ModelReader, Talk], bool], content: str, subject: str, *, insist: bool, fault: str = ""
     ) -> tuple[Talk, TrialVerdict]:
         """Run `ask` with the model unless there is a fault or the model has mostly failed, and log the trial."""
         talk, verdict = Talk(fault=fault), TrialVerdict.SKIPPED

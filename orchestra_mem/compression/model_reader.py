@@ -90,12 +90,7 @@ class ModelReader:
         return ()
 
     def _taken(
-        self,
-        asked: _Asked,
-        keys: Sequence[str],
-        records: Sequence[Record],
-        talk: Talk,
-        cancelled: Callable[[], bool],
+        self, asked: _Asked, keys: Sequence[str], records: Sequence[Record], talk: Talk, cancelled: Callable[[], bool]
     ) -> dict[str, list[str]]:
         """Return the valid lines of the answer to a prompt, from the cache if possible; retry once if none is valid."""
         with self._lock:

@@ -101,11 +101,7 @@ def find_operation(log: EventLog, number: int) -> Operation | None:
         return None
 
 
-FACT_GROUPS = {
-    "decisions": MustKeepKind.DECISION,
-    "rules": MustKeepKind.CONSTRAINT,
-    "failures": MustKeepKind.FAILURE,
-}
+FACT_GROUPS = {"decisions": MustKeepKind.DECISION, "rules": MustKeepKind.CONSTRAINT, "failures": MustKeepKind.FAILURE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -196,9 +196,7 @@ class SqlTrialLog(Stored):
         with self._database.transaction("trial"):
             self._database.write("trial", _TRIALS.insert(), _TRIALS.values(trial))
             self._database.write(
-                "trial",
-                "DELETE FROM model_trials WHERE id <= (SELECT max(id) FROM model_trials) - ?",
-                (_TRIALS_KEPT,),
+                "trial", "DELETE FROM model_trials WHERE id <= (SELECT max(id) FROM model_trials) - ?", (_TRIALS_KEPT,)
             )
 
     def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:

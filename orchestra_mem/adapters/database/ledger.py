@@ -14,15 +14,7 @@ from typing import Any
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
 from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.types import (
-    MustKeep,
-    MustKeepKind,
-    MustKeepStatus,
-    Notice,
-    ReadDocument,
-    Summary,
-    WrittenDocument,
-)
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Notice, ReadDocument, Summary, WrittenDocument
 
 # Fields of a summary that are stored in one JSON column, which omits the empty fields of `_RARE`.
 _LISTS = ("children", "must_keeps", "dropped", "put_back")
@@ -30,10 +22,7 @@ _RARE = ("edited", "verdict", "seconds", "document", "source")
 _SUMMARIES = Table(
     "summaries",
     Summary,
-    read={
-        "session": "(SELECT id FROM sessions WHERE number = summaries.session)",
-        "parent": "coalesce(parent, 0)",
-    },
+    read={"session": "(SELECT id FROM sessions WHERE number = summaries.session)", "parent": "coalesce(parent, 0)"},
     write={"session": SESSION_NUMBER, "parent": "nullif(?, 0)"},
     but=(*_LISTS, *_RARE),
 )
@@ -96,11 +85,7 @@ class SqlLedger(Stored):
             sections: Only summaries of document sections, which cover no operations.
         """
         condition, values = matching(
-            {
-                "level = ?": 0,
-                f"session = {SESSION_NUMBER}": session,
-                "first_operation = ?": 0 if sections else None,
-            }
+            {"level = ?": 0, f"session = {SESSION_NUMBER}": session, "first_operation = ?": 0 if sections else None}
         )
         return self._summaries(f"{condition} ORDER BY id DESC LIMIT ?", [*values, limit_of(limit)])[::-1]
 
