@@ -16,8 +16,8 @@ from orchestra_mem.tiers.catalog_reading import AuditTrail
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Session, SessionStatus
 
-# Lines ignored when looking for a person's lines: the project may have been renamed since.
-_NAMED = ("project: ", "**Project**: ")
+# The lines of a document with the project's name, which may have been renamed since.
+_NAMED = ["project", "**Project**"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,9 @@ class SessionArchives:
         own = finished(live, closing)
         summaries = [*self.session.ledger.summaries(session.id), *self.session.ledger.level_zero_summaries(session.id)]
         known = {line for each in (own, *(summary.text for summary in summaries)) for line in _lines(each)}
-        return any(line not in known and not line.startswith(_NAMED) for line in _lines(text))
+        unknown = [line.partition(": ") for line in _lines(text) if line not in known]
+        is_renamed = [each[0] for each in unknown] == _NAMED and unknown[0][2].strip('"') == unknown[1][2]
+        return bool(unknown) and not is_renamed
 
 
 def _lines(text: str) -> list[str]:
