@@ -148,7 +148,7 @@ def test_a_folder_in_an_archives_place_is_left(tmp_path: Path, clock: Clock) -> 
 
 def test_a_renamed_project_makes_no_line_a_persons(tmp_path: Path, clock: Clock) -> None:
     """Archives of a renamed project, which show its former name, are still removed."""
-    folder = tmp_path / "before"
+    folder = tmp_path / "日本 店"
     folder.mkdir()
     _three_sessions(folder, clock)
     folder = folder.rename(tmp_path / "after")
