@@ -130,6 +130,7 @@ def test_api_rate_limiting_and_quota_exhaustion() -> None:
         json.dumps({**SAID, "importance": float("nan")}), json.dumps({**SAID, "observation": ["a"]}),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("finalized")
 def test_malformed_ai_responses(answer: str) -> None:
     """An answer that is not JSON or lacks a required field is rejected, and rules decide."""
     assert _service(ScriptedModel(answer), retries=0).categorize_orchestration(FIX).source == "rule-based"

@@ -128,6 +128,24 @@ def test_an_embedder_that_fails_is_left_alone_and_is_back_by_itself(tmp_path: Pa
         assert notes(memory) == ()
 
 
+def test_while_a_new_embedder_fails_the_vectors_of_the_former_one_answer(tmp_path: Path, server: Server) -> None:
+    """After a switch to an embedding server that fails, the built-in word vectors still answer, and a note says so."""
+    with open_memory(tmp_path) as memory:
+        fill(memory)
+        memory.update_index()
+    server.broken = True
+    with open_memory(tmp_path, config=served(server, reset_s=2.0)) as memory:
+        for _ in range(2):
+            assert sources(memory, "doctor")[0] == "op 3"
+            assert sources(memory, "doctor", SearchMode.DENSE)[0] == "op 3"
+        (note,) = notes(memory)
+        assert note.startswith("search by meaning still uses the built-in word vectors: no embeddings from 'm'")
+        assert note in [problem["problem"] for problem in problems_of(memory)]
+        server.broken = False
+        until(lambda: problems_of(memory) == [], 10)
+        assert sources(memory, "doctor")[0] == "op 3"
+
+
 def test_where_vectors_cannot_be_written_what_is_there_answers(tmp_path: Path) -> None:
     """While another process locks the index, indexed operations are found with a note; new ones once it is unlocked."""
     with open_memory(tmp_path, config={"storage": {"busy_timeout_s": 0.1}}) as memory:

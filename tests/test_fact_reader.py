@@ -6,7 +6,7 @@ import json
 import shutil
 import signal
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -148,6 +148,39 @@ def test_a_reading_that_ends_early_is_taken_up_and_the_summary_is_made_once(
         assert len(set(tried)) == len(tried) > 1
         assert text in [fact.text for fact in memory.facts(standing=False)]
         assert memory.compression.queue.jobs() == []
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_redo_takes_up_a_reading_that_was_given_up(tmp_path: Path, clock: Clock, merged: bool) -> None:
+    """`redo` reads the operations of a summary for facts as well, even if it was merged into another meanwhile."""
+    text, refuses = next(filter(_quotable, OVERLOOKED)), [True]
+
+    def answer(messages: Sequence[Message]) -> str:
+        if _asked_for_facts(messages) and refuses:
+            raise ModelError("refused")
+        return _quotes_all(messages)
+
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(answer)) as memory:
+        queue = memory.compression.queue
+        memory.record_operation("message", {"speaker": "Ann", "text": text})
+        record_and_refresh(memory, clock)
+        first = min(each.id for each in standing(memory))
+        for _ in range(40):
+            memory.compression.work()
+            clock.now += timedelta(minutes=20)
+        assert f"S{first}" in [job.subject for job in queue.jobs()]
+        with pytest.raises(ModelError, match=f"^S{first} .* reading it for facts failed: refused"):
+            memory.compression.redo(first)
+        assert f"S{first}" in [job.subject for job in queue.jobs()]
+        if merged:
+            while not memory.losses()[0].parent:
+                record_and_refresh(memory, clock, 24, first=100)
+            queue.put(f"S{first}", priority=0, now=clock(), most=99)
+        refuses.clear()
+        with pytest.raises(ModelError, match=r"merged into S.*; its operations were read") if merged else nullcontext():
+            memory.compression.redo(first)
+        assert text in [fact.text for fact in memory.facts(standing=False)]
+        assert f"S{first}" not in [job.subject for job in queue.jobs()]
 
 
 def _quotes_all(messages: Sequence[Message]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import shutil
@@ -125,6 +124,7 @@ def test_a_project_is_named_by_its_name_id_or_folder(make: Callable[..., Path]) 
     assert [each.label for each in projects.list()] == ["Bread", f"shop ({other})", f"shop ({shop})"]
 
 
+@pytest.mark.usefixtures("finalized")
 def test_a_broken_file_is_made_anew_by_the_next_open(make: Callable[..., Path], home: Path) -> None:
     """A broken file of a project is rewritten when that project is opened; until then the others are listed."""
     project = make("bakery")
@@ -132,7 +132,6 @@ def test_a_broken_file_is_made_anew_by_the_next_open(make: Callable[..., Path], 
     (file,) = [path for path in (home / "projects").iterdir() if "bakery" in path.read_text()]
     whole = file.read_bytes()
     other = whole.replace(b'"id"', b'"x"')
-    gc.collect()  # a finalizer of an earlier test's memory would fail if it ran in the depth of the nested text
     for broken in (b"", b"{", b"[]", b"null", b'{"id": 1}', b"\xff\xfe", b"[" * 100_000, other):
         file.write_bytes(broken)
         assert [each.name for each in Projects().list()] == ["mill"]
@@ -245,6 +244,20 @@ def test_an_exported_address_of_a_server_is_not_that_of_the_other_projects(
     assert [fact.text for (fact,) in recurring.groups] == ["We decided to use 4 workers."]
     assert Projects().add(shop).path == shop
     assert [*home.parent.rglob("working_copy.db")] == []
+
+
+def test_what_the_environment_says_of_one_project_is_not_said_of_the_others(
+    make: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name, a right to search or an absolute folder in the environment does not apply to the listed projects."""
+    make("vault", SECRET, config="project: {shared: false}")
+    shop = make("shop", "The gateway times out after 30 seconds.")
+    monkeypatch.setenv("ORCHESTRA_MEM__PROJECT__SHARED", "true")
+    monkeypatch.setenv("ORCHESTRA_MEM__PROJECT__NAME", "mill")
+    monkeypatch.setenv("ORCHESTRA_MEM__ORCHESTRATOR__MEMORY_DIR", str(tmp_path / "mill"))
+    assert {hit.project for hit in Projects().search("gateway").hits} == {"shop"}
+    assert Projects().add(shop).name == "shop"
+    assert not (tmp_path / "mill").exists()
 
 
 def test_what_a_copied_project_has_again_is_found_once(make: Callable[..., Path]) -> None:

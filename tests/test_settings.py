@@ -318,6 +318,7 @@ def test_all_faults_of_all_sources_are_told_at_once(load: Load) -> None:
         ("[" * 5000, ": is nested too deeply"),
     ],
 )
+@pytest.mark.usefixtures("finalized")
 def test_file_that_is_no_configuration_is_named_with_the_line(load: Load, content: str | bytes, fault: str) -> None:
     """A file with broken YAML, tabs or another encoding is refused with the reason and, where known, the line."""
     assert _faults(load, content) == [f".obra/config.yaml{fault}"]

@@ -162,11 +162,25 @@ def open_memory(
 
 
 def environ_for(project: Path) -> Mapping[str, str]:
-    """Return the environment for another project; `storage.url` is cleared unless its database is on a server."""
-    from orchestra_mem.build.storage import COPIES_FILE
+    """Return the environment for another project, without settings that one project has for itself.
 
-    is_on_server = (project / HOME / COPIES_FILE).exists()
-    return os.environ if is_on_server else os.environ | {"ORCHESTRA_MEM__STORAGE__URL": ""}
+    Those are `project.*`, absolute folders of documents, and `storage.url` with `storage.schema_name`; these two stay
+    for a project on a server whose own file does not set them.
+    """
+    from orchestra_mem.adapters.config_files import ENVIRONMENT_PREFIX, load_settings
+    from orchestra_mem.build.storage import COPIES_FILE
+    from orchestra_mem.settings import DEFAULT_ORIGIN
+
+    own = load_settings(project, {}) if (project / HOME / COPIES_FILE).exists() else None
+
+    def holds(name: str, value: str) -> bool:
+        section, _, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
+        if section == "storage" and key in ("url", "schema_name"):
+            return own is not None and own.origin_of(f"storage.{key}") == DEFAULT_ORIGIN
+        is_folder = section == "orchestrator" and key in ("memory_dir", "session_dir")
+        return section != "project" and not (is_folder and os.path.isabs(value))
+
+    return {name: value for name, value in os.environ.items() if holds(name, value)}
 
 
 def wire(

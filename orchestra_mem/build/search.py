@@ -63,7 +63,10 @@ def open_search(
     if words and words is not embedder:
         models.append(words)
     is_remote = settings.search.embedder is EmbedderChoice.HTTP
-    embedders = [GuardedEmbedder(each, guard, is_remote=is_remote and each is embedder) for each in models]
+    embedders = [  # a failing embedder must not block the word vectors
+        GuardedEmbedder(each, guard if each is embedder else Guard(), is_remote=is_remote and each is embedder)
+        for each in models
+    ]
     first = embedders[0] if embedders else None
     index, scratch = _open_index(folder, settings, words, write_point, read_only=read_only)
     # Only embedders that hold a model or a connection have `close`.

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import socket
-from contextlib import closing
+import sqlite3
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
+from orchestra_mem.adapters.database.files import readable
 from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
 from orchestra_mem.build.place import Place
 from orchestra_mem.choices import Durability
-from orchestra_mem.errors import StorageError, StorageReadOnlyError
+from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.settings import Settings
 
 if TYPE_CHECKING:
@@ -117,8 +119,13 @@ def _is_left(path: Path) -> bool:
     """Check whether the memory in a database file was moved elsewhere; True if the file does not exist."""
     if not path.exists():
         return True
-    with closing(Database(path, read_only=True)) as database:
-        return bool(moved_words(database))
+    try:
+        with closing(Database(path, read_only=True)) as database:
+            return bool(moved_words(database))
+    except StorageReadOnlyError:  # an older schema: nothing may migrate a file that was left, so look for its triggers
+        address, copy = readable(path)
+        with copy or nullcontext(), closing(sqlite3.connect(address, uri=True)) as left:
+            return left.execute("SELECT 1 FROM sqlite_schema WHERE name GLOB 'moved_*'").fetchone() is not None
 
 
 def open_store(
@@ -164,15 +171,23 @@ def _plain(name: str) -> str:
     return re.sub(r"[^\w.@:]+", "-", name).strip("-") or "another machine"
 
 
-def no_working_copy(place: Place) -> None:
-    """Make the folder's documents local again: remove their revision numbers and the record of copies."""
+def no_working_copy(place: Place, *, only_check: bool = False) -> None:
+    """Make the folder's documents local again: remove their revision numbers and the record of copies.
+
+    With `only_check`, change nothing, but raise `StorageError` if a document cannot be read or may not be written.
+    """
     from orchestra_mem.core.documents.copies import unstamped
 
     plain = FileDocumentStore(versions=place.memory / "versions", lock_file=place.home / "obra.lock")
     for folder in (*place.folders, place.sessions / "archive"):
         for path in folder.glob("*.md"):
-            text = plain.read(path) or ""
-            if (bare := unstamped(text)[0]) != text:
+            try:
+                text = plain.read(path) or ""
+            except DocumentError:  # a folder, for example: it is neither read nor written
+                continue
+            if (bare := unstamped(text)[0]) != text and only_check:
+                plain.check_rights(path)
+            elif bare != text:
                 plain.replace(path, bare, expected=text, name="document")
-    for path in place.home.glob(f"{COPIES_FILE}*"):
+    for path in () if only_check else place.home.glob(f"{COPIES_FILE}*"):
         path.unlink()

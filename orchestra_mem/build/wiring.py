@@ -338,7 +338,7 @@ class Wiring:
             SqlJobQueue(self.database), improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}",
             busy=self.models.busy, max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
         )  # fmt: skip
-        return ModelTools(compressor=compressor, improver=improver, items=items, jobs=work)
+        return ModelTools(compressor=compressor, improver=improver, items=items, jobs=work, reader=reader)
 
     def _open_search(
         self, episodic: EpisodicMemoryManager, sessions: SessionPaths, state: StateManager

@@ -103,7 +103,8 @@ class FactReader:
         """Return the unread operations that a summary covers, except operations that are covered by a lower summary."""
         if summary.children or summary.document:
             return ()
-        return [each for each in uncovered(summary, self._log, self._ledger) if each.id not in self._read]
+        others = () if summary.level else self._ledger.summaries(summary.session, standing=True)
+        return [each for each in uncovered(summary, self._log, others) if each.id not in self._read]
 
 
 def quotes_of(

@@ -85,14 +85,10 @@ class ItemSummarizer:
         material = _material(item)
         base = Draft(text=item.summary, tokens=item.summary_tokens, source_tokens=item.tokens)
         done = self.compressor.improve(
-            material,
-            base,
-            target_tokens=item.summary_tokens + self.max_words,
-            content="item",
-            subject=f"M{number}",
-            cancelled=cancelled,
+            material, base, target_tokens=item.summary_tokens + self.max_words, content="item", cancelled=cancelled,
             merge=lambda lines: marked_summary(material, base, lines, self.counter, self.max_words),
-        )
+            subject=f"M{number}",
+        )  # fmt: skip
         if done.verdict.good and not self.catalog.better_summary(item, done.text, done.method):
             raise InterruptedGenerationError  # not a failure: the job is requeued and reads the changed item
         return done
@@ -156,40 +152,24 @@ class SummaryRefiner:
         if self.why_not(summary):
             return None
         base = Draft(
-            text=summary.text,
-            tokens=summary.tokens,
-            source_tokens=summary.source_tokens,
-            must_keeps=summary.must_keeps,
-            put_back=summary.put_back,
-        )
+            text=summary.text, tokens=summary.tokens, source_tokens=summary.source_tokens,
+            must_keeps=summary.must_keeps, put_back=summary.put_back,
+        )  # fmt: skip
         if summary.level or summary.document:
             material, target, content = self._material(summary)
             done = self.compressor.improve(
-                material,
-                base,
-                target_tokens=target,
-                content=content,
-                subject=f"S{number}",
-                insist=insist,
+                material, base, target_tokens=target, content=content, subject=f"S{number}", insist=insist,
                 cancelled=cancelled,
-            )
+            )  # fmt: skip
         else:
             done = self._session(summary, base, insist=insist, cancelled=cancelled)
         if done.verdict.good:
-            self.drafts.put(
-                SummaryDraft(
-                    summary=number,
-                    base=summary.text,
-                    text=done.text,
-                    tokens=done.tokens,
-                    method=done.method,
-                    must_keeps=done.must_keeps,
-                    put_back=done.put_back,
-                    verdict=done.verdict.value,
-                    seconds=done.talk.seconds,
-                    created=self.clock(),
-                )
-            )
+            draft = SummaryDraft(
+                summary=number, base=summary.text, text=done.text, tokens=done.tokens, method=done.method,
+                must_keeps=done.must_keeps, put_back=done.put_back, verdict=done.verdict.value,
+                seconds=done.talk.seconds, created=self.clock(),
+            )  # fmt: skip
+            self.drafts.put(draft)
         return done
 
     def _material(self, summary: Summary) -> tuple[Material, int, str]:
@@ -202,7 +182,7 @@ class SummaryRefiner:
         if summary.children:
             children = [self.ledger.summary(child) for child in summary.children]
             return summary_material(self.ledger, children), self.limits.summary, HIGHER
-        operations = uncovered(summary, self.log, self.ledger)
+        operations = uncovered(summary, self.log)
         facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         sources = list(map(read_source, operations))
         return Material.of_operations(sources, facts), target, content_of(operations)
@@ -211,13 +191,9 @@ class SummaryRefiner:
         """Add results that the extract lacks, if the model finds any, to the summary of an entire session."""
         material = self._session_material(summary)
         found, talk, verdict = self.compressor.session_notes(
-            material,
-            summary.text,
-            room_tokens=self.limits.summary,
-            subject=f"S{summary.id}",
-            insist=insist,
+            material, summary.text, room_tokens=self.limits.summary, subject=f"S{summary.id}", insist=insist,
             cancelled=cancelled,
-        )
+        )  # fmt: skip
         model = self.compressor.model
         text = with_lines(summary.text, _by_kind(found, self.clock())) if verdict.good else summary.text
         method = f"{EXTRACTIVE} + {model.name}" if model and verdict.good else summary.method
@@ -229,16 +205,17 @@ class SummaryRefiner:
         Facts that people deleted or reworded are cut from the text of the operations.
         """
         standing = self.ledger.summaries(summary.session, standing=True)
-        rest = list(map(read_source, uncovered(summary, self.log, self.ledger)))
+        rest = list(map(read_source, uncovered(summary, self.log, standing)))
         facts = self.ledger.must_keeps(first_operation=summary.first_operation, last_operation=summary.last_operation)
         changed = [fact for fact in facts if fact.status is MustKeepStatus.REMOVED or fact.found]
         return Material.of_operations(rest, changed, numbered=False).behind(summary_material(self.ledger, standing))
 
 
-def uncovered(summary: Summary, log: EventLog, ledger: Ledger) -> list[Operation]:
-    """Return the operations that a summary covers, without those that also have a summary of their own."""
-    # Only the summary of an entire session covers operations that have another summary.
-    others = () if summary.level else ledger.summaries(summary.session, standing=True)
+def uncovered(summary: Summary, log: EventLog, others: Sequence[Summary] = ()) -> list[Operation]:
+    """Return the operations that a summary covers, without those that `others` cover.
+
+    Only the summary of an entire session has others: the standing summaries of its session.
+    """
     found: list[Operation] = []
     after = summary.first_operation - 1
     covered = [(other.first_operation, other.last_operation) for other in others]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from orchestra_mem.catalog_types import MemoryItem
     from orchestra_mem.compression.compressed import Compressed
     from orchestra_mem.compression.compressor import MemoryCompressor
+    from orchestra_mem.compression.fact_reader import FactReader
     from orchestra_mem.compression.jobs import BackgroundWork
     from orchestra_mem.compression.refiner import ItemSummarizer, SummaryRefiner
     from orchestra_mem.model_types import LanguageModel
@@ -58,6 +59,7 @@ class ModelTools:
     improver: SummaryRefiner
     items: ItemSummarizer
     jobs: BackgroundWork
+    reader: FactReader | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -173,7 +175,7 @@ class Compression:
     def redo(self, reference: str | int) -> Compressed:
         """Improve a summary with the model now, whatever the earlier outcomes. The next refresh inserts the result.
 
-        If the model fails, the summary stays in the queue, ahead of all others.
+        Its operations are read for facts as well. If the model fails, the summary stays in the queue, ahead of others.
 
         Raises:
             NotFoundError: There is no such summary.
@@ -186,18 +188,26 @@ class Compression:
         summary = self.ledger.summary(int(text))
         if self.model is None:
             raise ModelError("no model is configured: set llm.model_path or llm.base_url")
-        if why := self._tools.improver.why_not(summary):
-            raise ModelError(f"S{summary.id} cannot be improved: {why}")
+        name = f"S{summary.id}"
+        why = self._tools.improver.why_not(summary)
+        if why and not any(job.subject == name for job in self.queue.jobs()):
+            raise ModelError(f"{name} cannot be improved: {why}")
         with self._tools.jobs.foreground():
             # Enqueued first, so that the job remains if the process is killed or the model fails.
-            self._tools.jobs.offer(f"S{summary.id}", _ASKED_FOR)
-            done = self._tools.improver.improve(summary.id, insist=True)
+            self._tools.jobs.offer(name, _ASKED_FOR)
+            done = None if why else self._tools.improver.improve(summary.id, insist=True)
+            if self._tools.reader and (done is None or done.verdict is not TrialVerdict.FAILED):
+                try:
+                    self._tools.reader.read(summary.id, cancelled=lambda: False)
+                except ModelError as error:
+                    raise ModelError(f"{name} stays queued: reading it for facts failed: {error}") from error
+                for job in self.queue.jobs():
+                    if job.subject == name:
+                        self.queue.finish(job)
+        if why:
+            raise ModelError(f"{name} cannot be improved: {why}; its operations were read for facts")
         if done is None:
-            raise ModelError(f"S{summary.id} was changed meanwhile; try again")
-        if done.verdict is not TrialVerdict.FAILED:
-            for job in self.queue.jobs():
-                if job.subject == f"S{summary.id}":
-                    self.queue.finish(job)
+            raise ModelError(f"{name} was changed meanwhile; try again")
         return done
 
     def stories(self, summaries: Sequence[Summary]) -> list[SummaryHistory]:

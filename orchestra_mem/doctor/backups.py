@@ -96,7 +96,12 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
             _copy_rights(file, home / _DATABASE, 0o600)
         left_out = _make_self_contained(home / "config.yaml", place)
         if settings.storage.url:
+            modes = {path: path.stat().st_mode for path in home.rglob("*.md")}
+            for path, mode in modes.items():
+                path.chmod(mode | 0o200)  # a copy of a document marked read-only loses its revision number, too
             no_working_copy(Place.of(folder, load_settings(folder, {})))
+            for path, mode in modes.items():
+                path.chmod(mode)
         backup = Backup(
             program=version("orchestra-mem"), schema=database.schema_version, made=made.isoformat(timespec="seconds"),
             project=str(project), rows=rows, digest=digest, left_out=left_out,
@@ -316,6 +321,8 @@ def move_database(
         closing(open_database(place.home, target, moving=True, write_point=write_point)) as opened,
         open_store(place, settings, source).lock(),
     ):
+        if settings.storage.url:
+            no_working_copy(place, only_check=True)  # before anything is copied
         with source.transaction("copy"):
             if words := moved_words(source):
                 raise StorageError(words)
@@ -339,9 +346,9 @@ def reactivate(project: Path, settings: Settings) -> bool:
     with closing(open_database(place.home, settings, moving=True)) as database:
         if not moved_words(database):
             return False
+        if path is not None:
+            no_working_copy(place)  # first, as a document may refuse it
         take_mark_away(database)
-    if path is not None:
-        no_working_copy(place)
     return True
 
 

@@ -119,7 +119,7 @@ class MemorySearch:
         words: Compares single words.
         indexer: Keeps the index up to date; its ledger provides the current state of facts.
         clock: Returns the current time, from which "last week" is computed.
-        guard: Blocks calls of an embedder that fails.
+        guard: Blocks calls of the configured embedder while it fails.
         responses: Stores a model's answers next to the index.
         is_remote: Whether the embedder is a server; then passages are embedded in the background only.
         fault: Why the configured embedder cannot be loaded; empty if it can, or if none is configured.
@@ -193,8 +193,9 @@ class MemorySearch:
         best = self._best()
         if mode is SearchMode.DENSE and (best is None or (self._why_off and best[0] not in self.index.models())):
             raise EmbedderError(f"search by meaning is off: {self._why_off}" if self._why_off else _NO_EMBEDDER)
-        # If embedding the passages has just failed, do not wait for the embedder again.
-        searcher = best[1] if best and (has_vectors or mode is SearchMode.DENSE) else self._by_words
+        # If embedding the passages has just failed, do not wait for that embedder again.
+        asks = has_vectors or mode is SearchMode.DENSE or (best and best[1].embedder is not self._embedder)
+        searcher = best[1] if best and asks else self._by_words
 
         def ask(searcher: Searcher, size: int) -> list[Hit]:
             return searcher.search(query, now, session=session, where=where, mode=mode, limit=size)
@@ -212,7 +213,13 @@ class MemorySearch:
     @property
     def problem(self) -> str | None:
         """Why search by meaning is off, as a message; None if no failure is known, or if it is not configured."""
-        return _off(self._why_off) if self._why_off else None
+        return self._limited(self._why_off) if self._why_off else None
+
+    def _limited(self, why: object) -> str:
+        """Describe a failure of the configured embedder: whether other vectors answer or only keywords, and why."""
+        best = self._best()
+        has_others = best and best[1].embedder is not self._embedder and best[0] in self.index.models()
+        return f"search by meaning still uses the built-in word vectors: {why}" if has_others else _off(why)
 
     @property
     def _why_off(self) -> str:
@@ -276,7 +283,7 @@ class MemorySearch:
                 raise EmbedderError(self.guard.problem)
         except EmbedderError as error:
             self.follow()
-            backlog, has_vectors, why = nothing, False, _off(error)
+            backlog, has_vectors, why = nothing, False, self._limited(error)
         except StorageError as error:
             # The index may still be readable; if not, the search itself raises the error.
             logger.warning("the search index could not be updated: %s", error)

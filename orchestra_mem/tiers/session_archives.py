@@ -9,15 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from orchestra_mem.core.catalog.access import OWNER
+from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.documents.session_document import finished
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.errors import DocumentError
 from orchestra_mem.tiers.catalog_reading import AuditTrail
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Session, SessionStatus
-
-# Lines ignored when looking for a person's lines: the project may have been renamed since.
-_NAMED = ("project: ", "**Project**: ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +91,10 @@ class SessionArchives:
         own = finished(live, closing)
         summaries = [*self.session.ledger.summaries(session.id), *self.session.ledger.level_zero_summaries(session.id)]
         known = {line for each in (own, *(summary.text for summary in summaries)) for line in _lines(each)}
-        return any(line not in known and not line.startswith(_NAMED) for line in _lines(text))
+        unknown = [line for line in _lines(text) if line not in known]
+        # The project may have been renamed since: then both lines with its name have the same other one.
+        name = unknown[-1].removeprefix("**Project**: ") if unknown else ""
+        return bool(unknown) and unknown != [*_lines(front_matter({"project": name}))[1:-1], f"**Project**: {name}"]
 
 
 def _lines(text: str) -> list[str]:

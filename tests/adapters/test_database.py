@@ -153,6 +153,23 @@ def test_every_earlier_schema_moves_forward(tmp_path: Path, version: int) -> Non
     assert _schema(tmp_path / "old.db") == _schema(tmp_path / "new.db")
 
 
+def test_a_database_that_was_left_moves_forward_and_still_refuses_writes(tmp_path: Path) -> None:
+    """A file whose memory was moved away can be migrated, and its tables still refuse writes afterwards."""
+    path = tmp_path / "obra.db"
+    _at_schema(path, 11)
+    with sqlite3.connect(path) as raw:
+        raw.execute("INSERT INTO model_trials VALUES (1, 1, 'm', 'item', 3, 'accepted', '', 1.0, 1, 1)")
+        raw.execute("INSERT INTO project_keys VALUES ('moved', CAST('it was moved' AS BLOB))")
+        refusal = "BEFORE UPDATE ON model_trials BEGIN SELECT RAISE(ABORT, 'it was moved'); END"
+        raw.execute(f"CREATE TRIGGER moved_model_trials_UPDATE {refusal}")
+    raw.close()
+    with closing(Database(path)) as database:
+        assert database.value("SELECT subject FROM model_trials") == "S3"
+        for table in ("model_trials", "jobs", "refreshes"):
+            with pytest.raises(StorageError, match="it was moved"):
+                database.write("test", f"INSERT INTO {table} DEFAULT VALUES")
+
+
 def test_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failed migration leaves the file at its old schema, so the previous program still opens it."""
     path = tmp_path / "obra.db"

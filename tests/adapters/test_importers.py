@@ -188,13 +188,13 @@ def test_the_zip_gives_what_the_file_does(tmp_path: Path) -> None:
     ("content", "whole", "problem"),
     [
         (lambda text: text[: text.index("No end named")], 5, ":170: is not JSON: Unterminated string starting at"),
-        (lambda text: text.replace("Which tea?", "\xff"), 0, "is not UTF-8"),
         (lambda _: '{"conversations": []}', 0, ":1: is not a list of conversations"),
         (lambda _: "", 0, ":1: is not a list of conversations"),
         (lambda _: "[" * 200_000, 0, ":1: has a number with too many digits, or is nested too deeply"),
         (lambda _: f"[{'1' * 5_000}]", 0, ":1: has a number with too many digits, or is nested too deeply"),
     ],
 )
+@pytest.mark.usefixtures("finalized")
 def test_a_damaged_export_is_read_up_to_the_damage(
     tmp_path: Path, content: Callable[[str], str], whole: int, problem: str
 ) -> None:
@@ -206,6 +206,19 @@ def test_a_damaged_export_is_read_up_to_the_damage(
     (fault,) = found.faults
     assert problem in fault
     assert fault.endswith("; the rest is skipped")
+
+
+def test_bytes_that_are_not_utf8_cost_no_message(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 are read as `�`, counted, and reported with the first line; all messages are read."""
+    text = (SAMPLES / "conversations.json").read_bytes()
+    file = tmp_path / "conversations.json"
+    file.write_bytes(text.replace(b"Which tea?", b"Which th\xe9, \xe0 deux?"))
+    whole, found = _read(SAMPLES / "conversations.json"), _read(file)
+    said = json.loads(json.dumps(whole.told).replace("Which tea?", "Which th\\ufffd, \\ufffd deux?"))
+    assert found.told == said != whole.told
+    line = text[: text.index(b"Which tea?")].count(b"\n") + 1
+    assert found.faults[0] == f"{file}:{line}: has bytes that are not UTF-8; all of them are read as �"
+    assert found.left_out["byte that is not UTF-8"] == 2
 
 
 def test_a_zip_that_unpacks_to_far_more_than_it_should_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
@@ -14,7 +16,8 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, StorageError
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.doctor.backups import move_database, reactivate
+from orchestra_mem.doctor.backups import make_backup, move_database, reactivate
+from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.memories import SMALL
@@ -84,6 +87,42 @@ def test_a_memory_moves_to_the_server_and_back_with_its_documents(tmp_path: Path
     with machine.open() as memory:
         assert [operation.type for operation in memory.operations()][31:] == ["decision"]
         assert "We close on Sundays." in machine.text()
+
+
+def test_the_file_that_a_move_left_is_known_after_an_upgrade(tmp_path: Path, on_server: dict[str, Any]) -> None:
+    """A server's memory opens without `working_copy.db`, even if the file that it left has an older schema."""
+    machine = Machine.of(tmp_path, "laptop", on_server)
+    with machine.open(config=SMALL) as memory:
+        memory.record_operation("note", {"text": "One loaf."})
+    machine.move(SMALL, machine.config)
+    with closing(sqlite3.connect(machine.project / ".obra" / "obra.db")) as left:
+        left.execute("PRAGMA user_version = 11")
+    for path in (machine.project / ".obra").glob("working_copy.db*"):
+        path.unlink()
+    with machine.open() as memory:
+        assert len(memory.operations()) == 1
+
+
+def test_an_archive_that_may_not_be_written_stops_a_move_and_not_a_backup(laptop: Machine, tmp_path: Path) -> None:
+    """A document marked read-only refuses a move before anything is copied, by its path; a backup has it as it is."""
+    with laptop.open() as memory:
+        memory.flush_session()
+    (archive,) = (laptop.project / ".obra" / "sessions" / "archive").glob("*.md")
+    (archive.parent / "folder.md").mkdir()
+    archive.chmod(0o444)
+    before = archive.read_text("utf-8")
+    assert "\nrevision: " in before
+    with pytest.raises(StorageReadOnlyError, match=f"{archive.name} is marked as read-only"):
+        laptop.move(laptop.config, SMALL)
+    assert archive.read_text("utf-8") == before
+    make_backup(laptop.project, laptop.settings(), tmp_path / "backup", on_table=lambda table, rows: None)
+    copy = tmp_path / "backup" / archive.relative_to(laptop.project)
+    assert "\nrevision: " not in copy.read_text("utf-8")
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o444
+    with laptop.open() as memory:  # still on the server
+        memory.record_operation("note", {"text": "The oven is cold."})
+    archive.chmod(0o644)
+    assert laptop.move(laptop.config, SMALL)["operations"] == 3
 
 
 def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any]) -> None:

@@ -107,6 +107,27 @@ def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
         assert copy_database(source, target, on_table=lambda table, rows: None).rows == 1
 
 
+@pytest.mark.parametrize("row", ["notices (time, subject, text) SELECT 1, n, ''", "catalog_state SELECT char(n), 1"])
+def test_a_copy_reads_each_row_a_fixed_number_of_times(tmp_path: Path, storage: dict[str, Any], row: str) -> None:
+    """The work of a copy is proportional to its rows, in tables with and without numbers, and every row arrives."""
+    steps: list[int] = []
+
+    def count() -> None:
+        steps[-1] += 1
+
+    for most in (2_000, 20_000):
+        numbers = f"WITH r AS (SELECT 128 n UNION ALL SELECT n + 1 FROM r LIMIT {most})"
+        (tmp_path / f"{most}" / "to").mkdir(parents=True)
+        with opened(tmp_path / f"{most}", {}) as source, opened(tmp_path / f"{most}/to", storage) as target:
+            source.write("fill", f"{numbers} INSERT INTO {row} FROM r")
+            steps.append(0)
+            with source.snapshot(), source.reading() as connection:
+                connection.set_progress_handler(count, 100)
+                assert copy_database(source, target, on_table=lambda table, rows: None).rows == most
+        storage = {}
+    assert steps[1] < 14 * steps[0]
+
+
 def test_a_read_waits_for_nobody_who_writes(tmp_path: Path, storage: dict[str, Any]) -> None:
     """Reads succeed while another process writes for long, and report no problem; pending work follows later."""
     config = {**SMALL, "storage": {**storage, "busy_timeout_s": 60}}

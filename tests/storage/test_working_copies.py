@@ -343,6 +343,19 @@ def test_a_project_on_a_server_is_searched_by_the_address_in_the_environment(
     assert (found.hits[0].project, found.notes) == ("bakery", ())
 
 
+def test_a_project_on_a_server_keeps_its_own_address_in_a_search_of_all(
+    home: Path, laptop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A project's own address and schema win over the environment's, which may be those of another project."""
+    storage = laptop.config["storage"]
+    own = f"storage: {{url: '{storage['url']}', schema_name: {storage['schema_name']}}}"
+    (laptop.project / ".obra" / "config.yaml").write_text(own)
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__URL", "postgresql://mem@127.0.0.1:9/team")
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__SCHEMA_NAME", "other")
+    found = Projects().search("rye bread")
+    assert (found.hits[0].project, found.notes) == ("bakery", ())
+
+
 def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine) -> None:
     """If the record of copies is lost, the server's text wins and the local one is kept as a version."""
     laptop.edit("We sell rolls by the dozen", "We give rolls away")

@@ -89,6 +89,8 @@ def test_the_oldest_go_beyond_a_size(tmp_path: Path, clock: Clock, kept: int) ->
         lambda text: text + "\nMine alone.\n",
         lambda text: text.replace("drawer 4.", "drawer 7.", 1),
         lambda text: text.replace("\n## ", "\n- Call Ruth\n\n## ", 1),
+        lambda text: text + "\nproject: Ruth keeps the keys.\n",
+        lambda text: text.replace("\n**Project**: ", "\n**Project**: Ruth's ", 1),
     ],
 )
 def test_an_archive_with_a_persons_words_is_kept_and_told(tmp_path: Path, clock: Clock, edit: Any) -> None:
@@ -146,7 +148,7 @@ def test_a_folder_in_an_archives_place_is_left(tmp_path: Path, clock: Clock) -> 
 
 def test_a_renamed_project_makes_no_line_a_persons(tmp_path: Path, clock: Clock) -> None:
     """Archives of a renamed project, which show its former name, are still removed."""
-    folder = tmp_path / "before"
+    folder = tmp_path / "日本 店"
     folder.mkdir()
     _three_sessions(folder, clock)
     folder = folder.rename(tmp_path / "after")

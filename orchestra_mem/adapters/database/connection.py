@@ -14,6 +14,7 @@ from pathlib import Path
 
 from orchestra_mem.adapters.database.files import HeldFiles, readable
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
+from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.adapters.database.statements import SqlDatabase, columns_of
 from orchestra_mem.errors import (
     DatabaseDamagedError,
@@ -92,12 +93,18 @@ class Database(SqlDatabase):
         if version < len(MIGRATIONS):
             # If read-only, this is the temporary copy of an empty database, which no other process has open.
             with nullcontext() if self.read_only else self.transaction("migrate"):
+                # The database of a moved memory refuses writes, which a migration needs.
+                marked = self._writer.execute("SELECT 1 FROM sqlite_schema WHERE name GLOB 'moved_*'").fetchone()
+                if words := moved_words(self) if marked else "":
+                    self.refuse_writes("")
                 # Check again: another process may have migrated the file in the meantime.
                 for step in MIGRATIONS[self._check_ours() :]:
                     for statement in step.split(";"):
                         self._writer.execute(statement)
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+                if words:
+                    self.refuse_writes(words)
         self._files.hold()
 
     def _check_ours(self) -> int:

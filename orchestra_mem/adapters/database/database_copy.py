@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from orchestra_mem.adapters.database.catalog_store import SqlCatalogStore
 from orchestra_mem.adapters.database.connection import Database
+from orchestra_mem.adapters.database.ledger import unpack_text
 from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.core.catalog.tags import tag_key
 from orchestra_mem.core.work.wording import search_text
@@ -92,13 +93,16 @@ def copy_to_file(source: SqlDatabase, path: Path, *, on_table: Callable[[str, in
 
 def _rows(database: SqlDatabase, table: str, columns: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     """Yield a table's copied rows in an order that all databases share: by number or id, else by all columns."""
-    order = next((name for name in ("number", "id") if name in columns), None) or ", ".join(columns)
-    names = ", ".join(f'"{name}"' for name in columns)
-    query = f"SELECT {names} FROM {table} WHERE {_copied(table)} ORDER BY {order} LIMIT ? OFFSET ?"
-    at = 0
-    while part := database.rows(query, (_AT_ONCE, at)):
+    keys = next(([name] for name in ("number", "id") if name in columns), [*columns])
+    names, order = (", ".join(f'"{name}"' for name in some) for some in (columns, keys))
+    after, values = "1 = 1", list[Any]()
+    # Pages begin behind the last row: an OFFSET would read all earlier rows again.
+    while part := database.rows(
+        f"SELECT {names} FROM {table} WHERE {_copied(table)} AND {after} ORDER BY {order} LIMIT ?", (*values, _AT_ONCE)
+    ):
         yield from part
-        at += len(part)
+        after = f"({order}) > ({', '.join('?' * len(keys))})"
+        values = [part[-1][[*columns].index(name)] for name in keys]
 
 
 def _copied(table: str) -> str:
@@ -152,7 +156,7 @@ def former_texts(database: SqlDatabase) -> Iterator[tuple[int, str | None]]:
     """Yield the number and the text of each former text of a document; None for a damaged one."""
     for number, packed in database.rows(f"SELECT id, text FROM {PACKED} ORDER BY id"):
         try:
-            yield number, zlib.decompress(packed).decode("utf-8", "surrogateescape")
+            yield number, unpack_text(packed)
         except zlib.error:
             yield number, None
 

@@ -222,7 +222,7 @@ class SqlLedger(Stored):
         """Yield the stored full texts of a document, oldest first. Texts beyond a size limit have been deleted."""
         query = "SELECT text FROM documents_left WHERE name = ? ORDER BY id"
         for (packed,) in self._database.rows(query, (document,)):
-            yield zlib.decompress(packed).decode("utf-8", "surrogateescape")
+            yield unpack_text(packed)
 
     def change_former(self, document: str, change: Callable[[str], str]) -> None:
         """Apply `change` to the texts of `written_files` and to the text of `last_read`."""
@@ -267,6 +267,11 @@ class SqlLedger(Stored):
     def notices(self) -> list[Notice]:
         """Return the unresolved notices, oldest first."""
         return self._database.find(_NOTICES, "WHERE resolved IS NULL ORDER BY id")
+
+
+def unpack_text(packed: bytes) -> str:
+    """Return a former text of a document; raise `zlib.error` if it is damaged."""
+    return zlib.decompress(packed).decode("utf-8", "surrogateescape")
 
 
 def details_of(summary: Summary) -> str:

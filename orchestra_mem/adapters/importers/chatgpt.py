@@ -27,6 +27,7 @@ _BLOCK_BYTES = 1 << 18
 _MOST_UNPACKED = 200  # times the packed size: JSON reaches 30, a zip bomb 1,000
 _FIRST = re.compile(r"\ufeff?\s*\[\s*(?P<end>\])?")
 _NEXT = re.compile(r"\s*(?:,\s*|(?P<end>\]))")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of bytes that are not UTF-8
 _SPOKEN = frozenset({"text", "multimodal_text"})
 # All that `zipfile` raises over a damaged or unusual archive.
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)
@@ -81,8 +82,8 @@ def _read(source: SourceFile, name: str, stream: IO[bytes], share: float) -> Ite
 
 def _items(source: SourceFile, name: str, stream: IO[bytes]) -> Iterator[Json]:
     """Yield the items of a JSON array one by one, with little more in memory than the longest item."""
-    decoder, decode = json.JSONDecoder(), getincrementaldecoder("utf-8")().decode
-    text, at, line, separator = "", 0, 1, _FIRST
+    decoder, decode = json.JSONDecoder(), getincrementaldecoder("utf-8")("surrogateescape").decode
+    text, at, line, separator, told = "", 0, 1, _FIRST, False
     while True:
         problem, where = "is not a list of conversations", at
         begin = separator.match(text, at)
@@ -103,10 +104,13 @@ def _items(source: SourceFile, name: str, stream: IO[bytes]) -> Iterator[Json]:
             line += text.count("\n", 0, where)
             return source.fault(f"{name}{line}", f"{problem}; the rest is skipped")
         line += text.count("\n", 0, at)
-        try:
-            text, at = text[at:] + decode(block), 0
-        except UnicodeDecodeError:
-            return source.fault(f"{name}{line}", "is not UTF-8; the rest is skipped")
+        text, at = text[at:] + decode(block), 0
+        if (first := _NOT_UTF8.search(text)) and not told:
+            told = True
+            where = line + text.count("\n", 0, first.start())
+            source.fault(f"{name}{where}", "has bytes that are not UTF-8; all of them are read as �")
+        text, count = _NOT_UTF8.subn("�", text)
+        source.left_out["byte that is not UTF-8"] += count
 
 
 def _conversation(source: SourceFile, item: dict[str, Json]) -> Iterator[HistoryOperation]:
