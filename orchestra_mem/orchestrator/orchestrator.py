@@ -233,10 +233,9 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             same = reply.outcome is Outcome.DONE and intent.action not in (Action.CREATE, Action.ADD, Action.UNDO)
             chosen = {intent.target: done} if same and intent.target and done else {}
             talk = self._journal.talk()
-        return replace(
-            replies[-1], text="\n".join(reply.text for reply in replies), intents=tuple(intents),
-            effects=tuple(effect for reply in replies for effect in reply.effects),
-        )  # fmt: skip
+        effects = tuple(effect for reply in replies for effect in reply.effects)
+        text = "\n".join(reply.text for reply in replies)
+        return replace(replies[-1], text=text, intents=tuple(intents), effects=effects)
 
     def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))

@@ -245,9 +245,10 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[tup
         else:
             ways.append(list(islice(_settled(line, intent, talk), 1 if place else _MOST)))
     for row in product(*ways):
-        named = ((intent, ", ".join(item.title for item in items)) for intent, items in row)
-        text = "; ".join(as_command(intent) + (f" ({titles})" if titles else "") for intent, titles in named)
-        yield text, tuple(intent for intent, _ in row)
+        named = [(as_command(intent), ", ".join(item.title for item in items)) for intent, items in row]
+        if all(command for command, _ in named):
+            text = "; ".join(command + (f" ({titles})" if titles else "") for command, titles in named)
+            yield text, tuple(intent for intent, _ in row)
 
 
 def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:

@@ -246,7 +246,7 @@ def _unquoted(text: str | None) -> str:
 
 
 def as_command(intent: Intent) -> str:
-    """Format an intent as a command that a user would type."""
+    """Format an intent as a command that a user would type; "" if the intent lacks a part that its command needs."""
     other, value = _item(intent.other), intent.value
     if intent.action in NEW:
         return _new(intent, other)
@@ -261,7 +261,7 @@ def as_command(intent: Intent) -> str:
     }
     forms = _WRITTEN.get(intent.action, (f"{intent.action} {{target}}",))
     is_said = (form for form in forms if all(said[field] for field in re.findall(r"{(\w+)}", form)))
-    return next(is_said, forms[0] if intent.target else forms[-1]).format(**said)
+    return next(is_said, "").format(**said)
 
 
 def _item(phrase: str) -> str:
