@@ -11,28 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from orchestra_mem.core.work.transitions import NOTE, NetChange, check_transition, net_changes, taken_back, with_status
-from orchestra_mem.core.work.wording import (
-    checked_priority,
-    checked_rank,
-    kept_name,
-    kept_notes,
-    kept_text,
-    kept_title,
-)
+from orchestra_mem.core.work.wording import checked_priority, checked_rank, kept_name, kept_notes, kept_text, kept_title
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.ports import Clock
 from orchestra_mem.tiers.state_change import StateChange
 from orchestra_mem.types import Author
-from orchestra_mem.work_types import (
-    WorkEvent,
-    WorkFilter,
-    WorkItem,
-    WorkKind,
-    WorkProgress,
-    WorkStatus,
-    WorkStore,
-)
+from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus, WorkStore
 
 _NO_LOCK = nullcontext()
 _FREE = "all its dependencies are closed"

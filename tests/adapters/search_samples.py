@@ -7,15 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 
-from orchestra_mem.search_types import (
-    Chunk,
-    EmbeddingModel,
-    IndexedText,
-    SearchFilter,
-    Terms,
-    Tier,
-    Vectors,
-)
+from orchestra_mem.search_types import Chunk, EmbeddingModel, IndexedText, SearchFilter, Terms, Tier, Vectors
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 TOKYO = timezone(timedelta(hours=9))

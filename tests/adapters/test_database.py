@@ -15,21 +15,9 @@ from hypothesis import strategies as st
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, SqlEventLog, SqlLedger, connection
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
-from orchestra_mem.errors import (
-    DatabaseDamagedError,
-    SchemaTooNewError,
-    StorageError,
-)
+from orchestra_mem.errors import DatabaseDamagedError, SchemaTooNewError, StorageError
 from orchestra_mem.serialize import checked_json
-from orchestra_mem.types import (
-    Json,
-    Operation,
-    OperationFilter,
-    ReadDocument,
-    Session,
-    SessionStatus,
-    WrittenDocument,
-)
+from orchestra_mem.types import Json, Operation, OperationFilter, ReadDocument, Session, SessionStatus, WrittenDocument
 
 NOON = datetime(2025, 1, 15, 12, 0, 0, 123456, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

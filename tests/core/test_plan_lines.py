@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.document_merge import merged
 from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits
-from orchestra_mem.core.documents.plan_lines import (
-    item_line,
-    parse_row,
-    plan_lines,
-    render_line,
-)
+from orchestra_mem.core.documents.plan_lines import item_line, parse_row, plan_lines, render_line
 from orchestra_mem.core.work.wording import kept_title
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus

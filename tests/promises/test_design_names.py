@@ -10,13 +10,7 @@ from typing import Any
 import pytest
 
 import orchestra_mem
-from orchestra_mem import (
-    ContextWindowTracker,
-    Orchestrator,
-    OrchestratorContextManager,
-    WorkingMemory,
-    open_memory,
-)
+from orchestra_mem import ContextWindowTracker, Orchestrator, OrchestratorContextManager, WorkingMemory, open_memory
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Message, Role

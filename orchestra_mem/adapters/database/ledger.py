@@ -14,15 +14,7 @@ from typing import Any
 from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
 from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.types import (
-    MustKeep,
-    MustKeepKind,
-    MustKeepStatus,
-    Notice,
-    ReadDocument,
-    Summary,
-    WrittenDocument,
-)
+from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Notice, ReadDocument, Summary, WrittenDocument
 
 # Fields of a summary that are stored in one JSON column, which omits the empty fields of `_RARE`.
 _LISTS = ("children", "must_keeps", "dropped", "put_back")

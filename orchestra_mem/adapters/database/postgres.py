@@ -27,14 +27,7 @@ from orchestra_mem.adapters.database.postgres_dialect import (
     told_name,
 )
 from orchestra_mem.adapters.database.postgres_lease import leased, new_holder
-from orchestra_mem.adapters.database.statements import (
-    SqlDatabase,
-    Values,
-    Written,
-    bound,
-    columns_of,
-    written,
-)
+from orchestra_mem.adapters.database.statements import SqlDatabase, Values, Written, bound, columns_of, written
 from orchestra_mem.errors import (
     LockTimeoutError,
     SchemaTooNewError,

@@ -17,14 +17,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestra_mem.adapters.files.exchange import (
-    exchange,
-    interrupted_save,
-    link_new,
-    put_back,
-    settled,
-    staging_path,
-)
+from orchestra_mem.adapters.files.exchange import exchange, interrupted_save, link_new, put_back, settled, staging_path
 from orchestra_mem.adapters.files.reading import DocumentReader, decode, encode, sync_folder, write_all
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_document, version_name
 from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError, telling
