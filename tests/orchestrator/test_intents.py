@@ -111,6 +111,7 @@ def test_a_command_is_shown_as_it_can_be_typed(line: str, intent: Intent) -> Non
 
 def test_only_complete_commands_are_suggested(tmp_path: Path) -> None:
     """No suggestion lacks a part: neither `find` without words, nor `rename #5 to ""`, nor `#3 depends on`."""
+    assert read_line("create an epic").nearest == ()
     lines = ["hallo", "erledige #3", *(each["line"] for each in load_records("test"))]
     offered = {each for line in lines for each in read_line(line).nearest}
     assert [each for each in offered if re.search(r'(?:^find|:|\bto|\bon|"")\s*$', each)] == []

@@ -59,7 +59,7 @@ _PARTS = {
 }
 _FORMS: dict[Action, tuple[str, ...]] = {
     Action.ADD: (
-        "<new> <kind>(?: called| named|:)? <title> (?:to|under|in) <o>",
+        "<new> <kind>(?: called| named| for|:)? <title> (?:to|under|in) <o>",
         "<new> <kind> to <o>(?:: ?| called )<called>", "<new> <kind> (?:to|under|for) <o>",
         "(?:add|create|make) <n><kind> (?:to|under|for) <o>(?:: ?<titles>)?",
     ),
@@ -276,4 +276,4 @@ def _new(intent: Intent, other: str) -> str:
     if many > 1:
         return f"add {many} {kind.plural}{under}" + (f": {', '.join(intent.titles)}" if intent.titles else "")
     title = f' "{intent.titles[0]}"' if intent.titles else ""
-    return f"{'add' if other else 'create'} {a(kind)}{title}{under}"
+    return "" if not title and not other else f"{'add' if other else 'create'} {a(kind)}{title}{under}"
