@@ -235,5 +235,5 @@ def injections_view(found: Sequence[InjectedItem]) -> Iterator[RenderableType]:
 
     return table_of(
         found, row, "agent|item|messages>|tokens>|share>|unused>|warnings", empty="no items were given to agents",
-        wide=False, hint="orchestra-mem catalog show … shows an item",
+        hint="orchestra-mem catalog show … shows an item",
     )  # fmt: skip
