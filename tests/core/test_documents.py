@@ -101,6 +101,14 @@ def test_the_decision_log_marks_what_was_taken_back() -> None:
     )
 
 
+def test_a_decision_that_is_repeated_word_for_word_stands_in_the_log_once() -> None:
+    """Only the latest of equal decisions is listed, and the others are not counted as hidden."""
+    facts = [fact(n, "Use SQLite.", status=MustKeepStatus.SUPERSEDED, by=n + 1) for n in (1, 2)]
+    facts.append(fact(3, "Use SQLite."))
+    text = render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: facts}))
+    assert text.partition("UTC\n")[2] == "\n## Decisions\n\n### [2025-01-15 14:33:15] Use SQLite. (K3)\n\n"
+
+
 def test_what_was_perhaps_taken_back_says_so_in_every_form() -> None:
     """A perhaps superseded fact is marked in entries, lines and rules; reading it back drops the mark from its text."""
     log = view({MustKeepKind.DECISION: [fact(1, "Use MySQL.", by=61), *(fact(n, f"No. {n}.") for n in range(11, 60))]})
