@@ -282,8 +282,7 @@ def test_work_that_succeeds_at_last_leaves_no_failure_behind() -> None:
     told += [{"next_steps": ["call the electrician"]}] * 3 + [{"done": ["call the electrician"]}, tried]
     found = find_in_operations([_operation("task_execution", data, number) for number, data in enumerate(told, 1)])
     facts = [replace(fact, id=number) for number, fact in enumerate((each for row in found for each in row), 1)]
-    standing = {fact.operation for fact in settle(facts) if fact.status is STANDING}
-    assert standing == {3, 4, 8, 9}
+    assert {fact.operation for fact in settle(facts) if fact.status is STANDING} == {3, 4, 8, 9}
 
 
 def test_what_is_about_a_failure_does_not_close_it() -> None:
