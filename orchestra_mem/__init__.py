@@ -7,13 +7,17 @@ if TYPE_CHECKING:
     from orchestra_mem.build.memory_service import MemoryService as MemoryService
     from orchestra_mem.build.memory_service import NewObservation as NewObservation
     from orchestra_mem.build.memory_service import ObservationFilter as ObservationFilter
+    from orchestra_mem.catalog_types import AccessOutcome as AccessOutcome
+    from orchestra_mem.catalog_types import AuditFilter as AuditFilter
     from orchestra_mem.catalog_types import ItemFilter as ItemFilter
+    from orchestra_mem.catalog_types import ItemStatus as ItemStatus
     from orchestra_mem.catalog_types import ItemType as ItemType
     from orchestra_mem.catalog_types import MemoryItem as MemoryItem
     from orchestra_mem.compression.categorizer import AICategorizationService as AICategorizationService
     from orchestra_mem.compression.categorizer import CategorizationService as CategorizationService
     from orchestra_mem.compression.compressor import MemoryCompressor as MemoryCompressor
     from orchestra_mem.core.context.window import ContextWindowTracker as ContextWindowTracker
+    from orchestra_mem.core.search.responses import ResponseKind as ResponseKind
     from orchestra_mem.errors import AccessDeniedError as AccessDeniedError
     from orchestra_mem.errors import CircularDependencyError as CircularDependencyError
     from orchestra_mem.errors import ClosedError as ClosedError
@@ -44,22 +48,31 @@ if TYPE_CHECKING:
     from orchestra_mem.orchestrator.orchestrator import Orchestrator as Orchestrator
     from orchestra_mem.retrieval.response_cache import ResponseCache as ResponseCache
     from orchestra_mem.retrieval.retriever import ContextRetriever as ContextRetriever
+    from orchestra_mem.search_types import SearchFilter as SearchFilter
+    from orchestra_mem.search_types import SearchMode as SearchMode
+    from orchestra_mem.search_types import Tier as Tier
     from orchestra_mem.tiers.catalog import MemoryCatalog as MemoryCatalog
     from orchestra_mem.tiers.episodic import EpisodicMemoryManager as EpisodicMemoryManager
     from orchestra_mem.tiers.session import SessionMemoryManager as SessionMemoryManager
     from orchestra_mem.tiers.state import StateManager as StateManager
     from orchestra_mem.tiers.working import WorkingMemory as WorkingMemory
+    from orchestra_mem.types import Author as Author
+    from orchestra_mem.types import MustKeepKind as MustKeepKind
     from orchestra_mem.types import OperationFilter as OperationFilter
+    from orchestra_mem.work_types import WorkFilter as WorkFilter
+    from orchestra_mem.work_types import WorkKind as WorkKind
+    from orchestra_mem.work_types import WorkStatus as WorkStatus
 else:
     # Public names by module, imported on first access: every submodule import runs this module first, and `--help` must
     # stay fast.
     _NAMES = {
         "build": "open_memory",
         "build.memory_service": "MemoryService NewObservation ObservationFilter",
-        "catalog_types": "ItemFilter ItemType MemoryItem",
+        "catalog_types": "AccessOutcome AuditFilter ItemFilter ItemStatus ItemType MemoryItem",
         "compression.categorizer": "AICategorizationService CategorizationService",
         "compression.compressor": "MemoryCompressor",
         "core.context.window": "ContextWindowTracker",
+        "core.search.responses": "ResponseKind",
         "errors": (
             "AccessDeniedError CircularDependencyError ClosedError ConfigError DatabaseDamagedError "
             "DocumentConflictError DocumentError EmbedderError HistoryError InvalidChangeError "
@@ -78,7 +91,9 @@ else:
         "tiers.session": "SessionMemoryManager",
         "tiers.state": "StateManager",
         "tiers.working": "WorkingMemory",
-        "types": "OperationFilter",
+        "search_types": "SearchFilter SearchMode Tier",
+        "types": "Author MustKeepKind OperationFilter",
+        "work_types": "WorkFilter WorkKind WorkStatus",
     }
     _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
     __all__ = sorted(_MODULES)  # noqa: PLE0605  `sorted` returns a list

@@ -208,13 +208,16 @@ class Reasons:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """A chunk that may answer a query. Scores are comparable within one result, likelihoods (0 to 1) across queries."""
+    """A chunk that may answer a query. Scores are comparable within one result, likelihoods (0 to 1) across queries.
+
+    `perhaps` marks an unlikely answer, which ranks below all likely ones.
+    """
 
     id: int
     chunk: Chunk
     score: float
     likelihood: float
-    perhaps: bool  # an unlikely answer: ranked below all likely hits
+    perhaps: bool
     reasons: Reasons
 
 

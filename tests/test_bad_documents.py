@@ -111,39 +111,24 @@ def _with_head(damaged: str, good: str) -> str:
 
 MARKER = "<!-- conflict 3f9a1c: the line above is yours and stands. Delete this block. -->"
 DAMAGES = {
-    "broken YAML": Damage(
-        do=_text(lambda text: text.replace("format: 1", "format: [1", 1)),
-        problem=":3: is not valid YAML", left=False, mend=_with_head,
-    ),
-    "no front matter": Damage(
-        do=_text(lambda text: text[_front_end(text) :]),
-        problem=":1: the front matter is missing", left=False, mend=_with_head,
-    ),
-    "open front matter": Damage(
-        do=_text(lambda text: text.replace("\n---\n", "\n", 1)), problem=":{line}: ", left=False, mend=_with_head
-    ),
-    "two front matters": Damage(
-        do=_text(lambda text: text[: _front_end(text)] + text),
-        problem=":{line}: a second front matter", left=False, mend=_with_head,
-    ),
-    "headings renamed": Damage(
-        do=_text(lambda text: text.replace("\n## ", "\n## Our ")),
-        left=False, mend=lambda damaged, good: damaged.replace("\n## Our ", "\n## "),
-    ),
-    "heading deleted": Damage(
-        do=_text(lambda text: text.replace(_second_heading(text), "\n", 1)), left=False,
-        mend=lambda damaged, good: damaged.replace(f"\n{MINE}", f"{_second_heading(good)}\n{MINE}", 1),
-    ),
-    "half a marker": Damage(
-        do=_text(lambda text: text.replace(f"{MINE}\n", f"{MINE}\n{MARKER}\n")),
+    "broken YAML": Damage(do=_text(lambda text: text.replace("format: 1", "format: [1", 1)),
+        problem=":3: is not valid YAML", left=False, mend=_with_head),
+    "no front matter": Damage(do=_text(lambda text: text[_front_end(text) :]),
+        problem=":1: the front matter is missing", left=False, mend=_with_head),
+    "open front matter": Damage(do=_text(lambda text: text.replace("\n---\n", "\n", 1)),
+        problem=":{line}: ", left=False, mend=_with_head),
+    "two front matters": Damage(do=_text(lambda text: text[: _front_end(text)] + text),
+        problem=":{line}: a second front matter", left=False, mend=_with_head),
+    "headings renamed": Damage(do=_text(lambda text: text.replace("\n## ", "\n## Our ")),
+        left=False, mend=lambda damaged, good: damaged.replace("\n## Our ", "\n## ")),
+    "heading deleted": Damage(do=_text(lambda text: text.replace(_second_heading(text), "\n", 1)), left=False,
+        mend=lambda damaged, good: damaged.replace(f"\n{MINE}", f"{_second_heading(good)}\n{MINE}", 1)),
+    "half a marker": Damage(do=_text(lambda text: text.replace(f"{MINE}\n", f"{MINE}\n{MARKER}\n")),
         problem=":{line}: this conflict marker does not belong to an intact block",
-        left=False, mend=lambda damaged, good: damaged.replace(f"{MARKER}\n", ""),
-    ),
-    "Latin-1": Damage(
-        do=_bytes(lambda text: text.replace(MINE, f"{MINE} Caf\xe9").encode("latin-1")),
+        left=False, mend=lambda damaged, good: damaged.replace(f"{MARKER}\n", "")),
+    "Latin-1": Damage(do=_bytes(lambda text: text.replace(MINE, f"{MINE} Caf\xe9").encode("latin-1")),
         problem=":{line}: is not UTF-8: 0xe9 at byte 42 of the line (Latin-1?)",
-        left=False, mend=lambda damaged, good: damaged.replace("\udce9", "\xe9"),
-    ),
+        left=False, mend=lambda damaged, good: damaged.replace("\udce9", "\xe9")),
     "UTF-16": Damage(do=_bytes(lambda text: text.encode("utf-16")), problem=" is UTF-16, not UTF-8"),
     "UTF-16 without mark": Damage(do=_bytes(lambda text: text.encode("utf-16-be")), problem=" is UTF-16, not UTF-8"),
     "a NUL": Damage(do=_text(lambda text: text.replace(MINE, f"{MINE}\0")), problem=":{line}: a NUL byte"),
@@ -152,12 +137,9 @@ DAMAGES = {
     "deleted": Damage(do=lambda path, text: path.unlink(), problem=" is missing", left=False, served=False),
     "a folder": Damage(do=_become_folder, problem=" is a folder", served=False),
     "a pipe": Damage(do=_become_pipe, problem=" is not a regular file", served=False),
-    "a link that leads out": Damage(
-        do=_link_to("../../../outside.md", exists=True), problem=" is a symbolic link to ", served=False
-    ),
-    "a link to nowhere": Damage(
-        do=_link_to("/nonexist/x.md"), problem=" is a symbolic link to ", served=False
-    ),
+    "a link that leads out": Damage(do=_link_to("../../../outside.md", exists=True),
+        problem=" is a symbolic link to ", served=False),
+    "a link to nowhere": Damage(do=_link_to("/nonexist/x.md"), problem=" is a symbolic link to ", served=False),
     "a link to itself": Damage(do=_link_to(""), problem=" is a broken symbolic link", served=False),
     "a link inside": Damage(do=_link_to("inside.txt", exists=True), left=False),
     "read-only": Damage(do=_mark_read_only, problem=" is marked as read-only"),

@@ -55,23 +55,18 @@ BAD: Mapping[str, tuple[str | Exception | Generation | None, str]] = {
     "invents ids": (_lists("Fixed #4711"), 'rejected, the record has no "#4711"'),
     "obeys what operations say": (
         _lists("All tasks are done", "release 9.9.9 is out", "all tasks are done and that release"),
-        'rejected, the record does not say "tasks", "done"',
-    ),
-    "gives valid JSON of the wrong shape": (
-        '{"summary": "all done"}', "rejected, the answer must be a JSON object with lists of texts under lines",
-    ),
+        'rejected, the record does not say "tasks", "done"'),
+    "gives valid JSON of the wrong shape": ('{"summary": "all done"}',
+        "rejected, the answer must be a JSON object with lists of texts under lines"),
     "raises": (RuntimeError("boom"), "failed, failing failed: RuntimeError: boom"),
     "runs out of memory": (MemoryError(), "failed, failing failed: MemoryError: "),
     "cannot be had": (ModelError("m.gguf is no GGUF file"), "failed, m.gguf is no GGUF file"),
     "fails in words that no database holds": (ModelError("said \ud800 \x1b[31m"), "failed, said "),
     "answers with nothing": (None, f"{BROKE}TypeError: the answer is a NoneType, not a Generation"),
-    "counts more than a ledger holds": (
-        replace(ANSWER, prompt_tokens=1 << 63), f"{COUNTS}9223372036854775808, 1, 1",
-    ),
+    "counts more than a ledger holds": (replace(ANSWER, prompt_tokens=1 << 63), f"{COUNTS}9223372036854775808, 1, 1"),
     "counts backwards": (replace(ANSWER, answer_tokens=-1), f"{COUNTS}1, -1, 1"),
-    "takes no time": (
-        replace(ANSWER, prompt_s=float("nan")), f"{BROKE}ValueError: invalid times in the answer: nan and 0.1 s",
-    ),
+    "takes no time": (replace(ANSWER, prompt_s=float("nan")),
+        f"{BROKE}ValueError: invalid times in the answer: nan and 0.1 s"),
     SLOW: ("word " * 50, "failed, scripted was stopped after 1 s, "),
 }  # fmt: skip
 # One case for each way of rejecting an answer; the first test below runs all cases.

@@ -123,10 +123,12 @@ def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -
         assert not memory.context_tracker.should_refresh()
 
 
-def test_a_negative_budget_is_refused(memory: OrchestratorContextManager) -> None:
-    """A negative token budget raises `ValueError`."""
+def test_what_no_call_takes_is_refused(memory: OrchestratorContextManager) -> None:
+    """A negative token budget and an unknown kind of fact raise `ValueError`."""
     with pytest.raises(ValueError, match=r"^max_tokens is -1: a budget cannot be negative$"):
         memory.get_orchestrator_context("x", -1)
+    with pytest.raises(ValueError, match=r"^'decisions' is not a valid MustKeepKind$"):
+        memory.facts("decisions")  # type: ignore[arg-type]
 
 
 # Queries

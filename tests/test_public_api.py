@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,19 +24,35 @@ PUBLIC_NAMES: list[str] = vars(orchestra_mem)["__all__"]
 def test_the_public_names_are_those() -> None:
     """`__all__` lists exactly these names, each with a docstring; anything else in the package may move."""
     assert PUBLIC_NAMES == [
-        "AICategorizationService", "AccessDeniedError", "CategorizationService", "CircularDependencyError",
-        "ClosedError", "ConfigError", "ContextRetriever", "ContextWindowTracker", "DatabaseDamagedError",
-        "DocumentConflictError", "DocumentError", "EmbedderError", "EpisodicMemoryManager", "HistoryError",
-        "InvalidChangeError", "InvalidItemError", "InvalidOperationError", "ItemFilter", "ItemType", "LockTimeoutError",
-        "MemoryCatalog", "MemoryCompressor", "MemoryItem", "MemoryService", "ModelError", "NewObservation",
-        "NotFoundError", "ObservationFilter", "OperationFilter", "OrchestraMemError", "Orchestrator",
-        "OrchestratorContextManager", "Projects", "ResponseCache", "SchemaTooNewError", "SearchError",
+        "AICategorizationService", "AccessDeniedError", "AccessOutcome", "AuditFilter", "Author",
+        "CategorizationService", "CircularDependencyError", "ClosedError", "ConfigError", "ContextRetriever",
+        "ContextWindowTracker", "DatabaseDamagedError", "DocumentConflictError", "DocumentError", "EmbedderError",
+        "EpisodicMemoryManager", "HistoryError", "InvalidChangeError", "InvalidItemError", "InvalidOperationError",
+        "ItemFilter", "ItemStatus", "ItemType", "LockTimeoutError", "MemoryCatalog", "MemoryCompressor", "MemoryItem",
+        "MemoryService", "ModelError", "MustKeepKind", "NewObservation", "NotFoundError", "ObservationFilter",
+        "OperationFilter", "OrchestraMemError", "Orchestrator", "OrchestratorContextManager", "Projects",
+        "ResponseCache", "ResponseKind", "SchemaTooNewError", "SearchError", "SearchFilter", "SearchMode",
         "ServerAwayError", "ServerError", "SessionMemoryManager", "StateManager", "StorageError", "StorageFullError",
-        "StorageReadOnlyError",
-        "TokenizerError", "VectorStore", "WorkingMemory", "open_memory",
+        "StorageReadOnlyError", "Tier", "TokenizerError", "VectorStore", "WorkFilter", "WorkKind", "WorkStatus",
+        "WorkingMemory", "open_memory",
     ]  # fmt: skip
     for name in PUBLIC_NAMES:
         assert getattr(orchestra_mem, name).__doc__
+
+
+def test_what_a_call_takes_can_be_imported() -> None:
+    """Every filter and every choice that a documented call takes is public: a user can write the call with its type."""
+    makers = (orchestra_mem.OrchestratorContextManager, orchestra_mem.MemoryCatalog, orchestra_mem.ResponseCache,
+              orchestra_mem.StateManager, HistoryCalls, AgentCalls, SearchCalls)  # fmt: skip
+    calls = [each for maker in makers for name, each in vars(maker).items() if not name.startswith("_")]
+    filters = [getattr(orchestra_mem, name) for name in PUBLIC_NAMES if name.endswith("Filter")]
+    taken = {
+        word
+        for call in [*filter(inspect.isfunction, calls), *filters]
+        for parameter in inspect.signature(call).parameters.values()
+        for word in re.findall(r"\w+(?:Filter|Kind|Mode|Status)\b|Author|Tier|\w*Outcome", str(parameter.annotation))
+    }
+    assert {"SearchFilter", "MustKeepKind", "WorkStatus"} < taken <= set(PUBLIC_NAMES)
 
 
 def test_every_error_can_be_caught_by_its_public_name() -> None:

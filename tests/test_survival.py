@@ -87,11 +87,7 @@ def _in_database(statement: str) -> Callable[[Path], None]:
 FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
     (_record_again, "duplicated", r"m89 is in the event log 2 times"),
     (_in_database("UPDATE operations SET data = '1' WHERE id = 90"), "lost", r"operation 90 .* is not as recorded"),
-    (
-        _in_database("DELETE FROM operations WHERE id = 90"),
-        "lost",
-        r"m89 was acknowledged, but is not in the event log",
-    ),
+    (_in_database("DELETE FROM operations WHERE id = 90"), "lost", r"m89 was acknowledged, but is not in the event"),
     (_in_database("UPDATE summaries SET operation_count = 99 WHERE id = 1"), "document", r"S1 counts 99 operations"),
     (_in_archive(ENTRY, ""), "document", r"operation \d+ is in no place"),
     (_in_archive(f"({ENTRY})", r"\1\1"), "duplicated", r"is in the document and the document"),
@@ -100,12 +96,9 @@ FAULTS: list[tuple[Callable[[Path], object], str, str]] = [
     # Next to documents, the next start would remove it.
     (lambda home: (home / ".x.md.tmp~").mkdir(), "document", r"\.x\.md\.tmp~ was left behind in \.obra/"),
     (_in_version(r"\n\Z"), "document", r"does not end with a line break"),
-    (
-        lambda home: _change(home / "memory" / "decision_log.md", r"^## Decisions$.*", "## Decisions\n"),
-        "document",
-        r"decision K\d+ is not in the decision log",
-    ),
-]
+    (lambda home: _change(home / "memory" / "decision_log.md", r"^## Decisions$.*", "## Decisions\n"), "document",
+     r"decision K\d+ is not in the decision log"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("plant", "kind", "text"), FAULTS, ids=[text for _, _, text in FAULTS])

@@ -24,7 +24,11 @@ import typer.main
 import orchestra_mem
 from orchestra_mem.faces.cli import app
 from orchestra_mem.memory.agent_view import AgentMemory
+from orchestra_mem.retrieval.search import Answer
+from orchestra_mem.search_types import Chunk, Hit
 from orchestra_mem.settings import ServerSettings
+from orchestra_mem.types import MustKeep, Operation
+from orchestra_mem.work_types import WorkItem
 
 CHECKOUT = Path(__file__).parents[1]
 _PART = re.compile(r"(?<=<!-- generated: )(\w+)( by tools/reference\.py -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
@@ -159,7 +163,7 @@ def _signature(name: str, call: Any) -> str:
 
 def _described(text: str) -> str:
     """Convert a docstring to markdown: section names in bold, their entries as a list."""
-    made = re.sub(r"^(Args|Raises|Returns):$", r"**\1**\n", text, flags=re.MULTILINE).replace(
+    made = re.sub(r"^(Args|Raises|Returns|Yields):$", r"**\1**\n", text, flags=re.MULTILINE).replace(
         "**Args**", "**Arguments**"
     )
     made = re.sub(r"\n {8}\s*", " ", made)
@@ -171,7 +175,7 @@ def _class(kind: type) -> str:
     """Describe a class: its docstring, properties and methods, without aliases."""
     about = inspect.getdoc(kind) or ""
     if kind.__name__ not in _MADE_BY_USERS:
-        about = about.partition("\n\nArgs:")[0].partition("\n\n    ")[0]
+        about = re.split(r"\n\n(?:Args:|Attributes:|    )", about)[0]
     members: dict[str, Any] = {}
     for each in kind.__mro__:
         if each.__module__.startswith("orchestra_mem"):
@@ -195,10 +199,20 @@ def calls() -> str:
     text = _described(inspect.getdoc(orchestra_mem.open_memory) or "")
     kinds: list[type] = [
         orchestra_mem.OrchestratorContextManager, AgentMemory, orchestra_mem.MemoryCatalog,
-        orchestra_mem.ContextRetriever, orchestra_mem.ResponseCache, orchestra_mem.Orchestrator,
-        orchestra_mem.MemoryService, orchestra_mem.Projects,
+        orchestra_mem.ContextRetriever, orchestra_mem.ResponseCache, orchestra_mem.StateManager,
+        orchestra_mem.Orchestrator, orchestra_mem.MemoryService, orchestra_mem.Projects,
     ]  # fmt: skip
-    return f"\n## open_memory\n\n```py\n{opened}\n```\n\n{text}\n" + "".join(map(_class, kinds))
+    records: list[type] = [
+        orchestra_mem.SearchFilter, orchestra_mem.OperationFilter, orchestra_mem.ItemFilter, orchestra_mem.AuditFilter,
+        orchestra_mem.WorkFilter, Answer, Hit, Chunk, Operation, MustKeep, WorkItem,
+    ]  # fmt: skip
+    rows = (
+        f"### {each.__name__}\n\n```py\n{_signature(each.__name__, each).removesuffix(' -> None')}\n```\n\n"
+        f"{_described(inspect.getdoc(each) or '')}\n"
+        for each in records
+    )
+    listed = "".join([*map(_class, kinds), "## Filters and results\n\n", *rows])
+    return f"\n## open_memory\n\n```py\n{opened}\n```\n\n{text}\n{listed}"
 
 
 PARTS: dict[str, Callable[[], str]] = {"commands": commands, "settings": settings, "routes": routes, "calls": calls}

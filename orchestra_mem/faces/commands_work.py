@@ -141,7 +141,9 @@ def talk(
     script: Annotated[Path | None, option("--script FILE", "Run the lines of a file; comments begin with #.")] = None,
     yes: Annotated[bool, option("--yes", "Cancel and undo without asking.")] = False,
 ) -> None:
-    """Manage work items in everyday words; everything is recorded. `quit`, Ctrl-D or Ctrl-C end the session.
+    """Manage work items by plain English commands; creates a memory if there is none.
+
+    Everything is recorded. `quit`, Ctrl-D or Ctrl-C end the session.
 
     Example: orchestra-mem shell
     """

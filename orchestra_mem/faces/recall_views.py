@@ -133,9 +133,10 @@ def _neighbours(found: Expansion) -> Iterator[str]:
     if found.around:
         asked = found.operations[0]
         for operation in sorted((*found.around, asked), key=lambda each: each.id):
-            mark = ">" if operation.id == asked.id else " "
-            said = visible(" ".join(plain_text(operation, max_chars=_PASSAGE_CHARS).split()))
-            yield f"{mark} op{operation.id} {short_time(operation.timestamp)} {operation.type}: {said}"
+            text = visible(" ".join(plain_text(operation).split()))
+            said = text if len(text) <= _PASSAGE_CHARS else f"{text[:_PASSAGE_CHARS]} …"
+            mark, when = ">" if operation.id == asked.id else " ", short_time(operation.timestamp)
+            yield f"{mark} op{operation.id} {when} {operation.type}: {said}"
         yield ""
 
 
@@ -234,5 +235,5 @@ def injections_view(found: Sequence[InjectedItem]) -> Iterator[RenderableType]:
 
     return table_of(
         found, row, "agent|item|messages>|tokens>|share>|unused>|warnings", empty="no items were given to agents",
-        wide=False, hint="orchestra-mem catalog show … shows an item",
+        hint="orchestra-mem catalog show … shows an item",
     )  # fmt: skip

@@ -114,7 +114,7 @@ def sessions_view(sessions: Sequence[Session]) -> Iterator[RenderableType]:
         document = Text(Path(each.archive).name if each.archive else "", overflow="fold", no_wrap=False)
         return each.id[:8], short_time(each.started)[:-3], ended, each.status, document
 
-    return table_of(sessions, row, "session|started (UTC)|ended|status|document", empty="no sessions", wide=False)
+    return table_of(sessions, row, "session|started (UTC)|ended|status|document", empty="no sessions")
 
 
 def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
@@ -158,7 +158,7 @@ def work_view(items: Sequence[WorkItem]) -> Iterator[RenderableType]:
     """Show the result of `work`."""
     return table_of(
         items, lambda item: (f"#{item.id}", item.kind, item.status, str(item.priority), item.title),
-        "id>|kind|status|priority>|title", empty="no work items", wide=False,
+        "id>|kind|status|priority>|title", empty="no work items",
     )  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def item_view(record: Mapping[str, Any], parent: WorkItem | None) -> Iterator[Re
     yield Text("")
     yield from table_of(
         record["events"], lambda event: (short_time(event.time), event.author, event_words(event)), "when|who|what",
-        empty="", wide=False,
+        empty="",
     )  # fmt: skip
 
 

@@ -163,14 +163,19 @@ class SearchCalls:
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
-        """Return the newest `limit` facts, oldest first: of one `kind` or of all; if `standing`, only active facts."""
+        """Return the newest `limit` facts, oldest first: of one `kind` or of all; if `standing`, only active facts.
+
+        Raises:
+            ValueError: There is no such kind.
+        """
+        kinds = (MustKeepKind(kind),) if kind else ()
         status = MustKeepStatus.STANDING if standing else None
         while True:
             with self._life.settled():
                 unread = self._life.unread
                 self._life.extract_facts(_READ_AT_ONCE)
                 if not 0 < self._life.unread < unread:  # all are scanned, or the disk refuses
-                    return self._parts.ledger.must_keeps(kinds=(kind,) if kind else (), status=status, limit=limit)
+                    return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
             self._note_call()  # keeps the idle worker from extracting facts, too, and so from holding the lock
             time.sleep(_BETWEEN_S)
 

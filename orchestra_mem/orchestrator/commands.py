@@ -52,7 +52,7 @@ class Commands:
             kind = kind or WorkKind.TASK
             parent = resolver.container(kind)
         elif kind is WorkKind.MILESTONE:
-            raise Unclear("A milestone cannot have a parent; say `create a milestone …`.", phrase)
+            raise Unclear("A milestone cannot have a parent; say `create a milestone …`.")
         else:
             parent = resolver.one(phrase, expected_parent(kind) if kind else Need(kinds=tuple(_CHILD)))
             kind = kind or _CHILD[parent.kind]

@@ -69,7 +69,7 @@ _SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without a
 class _Waiting:
     """A question for the next line: which of the readings `options` is meant, or which of the items `candidates`.
 
-    `phrase` is the ambiguous phrase for the candidates. A yes confirms the items `meant`, or the undo of the operation
+    `phrase` is the ambiguous or unknown phrase. A yes confirms the items `meant`, or the undo of the operation
     `undoing`; with `first_only` it confirms only the first intent, and the remaining intents are still unconfirmed.
     """
 
@@ -204,7 +204,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         """Continue with a pending question if the line answers it; None if the line is a new command."""
         if is_no(line):
             return None
-        if not waiting.candidates:
+        if not (waiting.candidates or waiting.phrase):
             chosen = choice_in(line, len(waiting.options))
             return None if chosen is None else self._run(waiting.line, waiting.options[chosen], talk, {}, waiting)
         if line.rstrip().endswith("?") or self._read(line).understood:
@@ -233,10 +233,9 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             same = reply.outcome is Outcome.DONE and intent.action not in (Action.CREATE, Action.ADD, Action.UNDO)
             chosen = {intent.target: done} if same and intent.target and done else {}
             talk = self._journal.talk()
-        return replace(
-            replies[-1], text="\n".join(reply.text for reply in replies), intents=tuple(intents),
-            effects=tuple(effect for reply in replies for effect in reply.effects),
-        )  # fmt: skip
+        effects = tuple(effect for reply in replies for effect in reply.effects)
+        text = "\n".join(reply.text for reply in replies)
+        return replace(replies[-1], text=text, intents=tuple(intents), effects=effects)
 
     def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
@@ -257,7 +256,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             return self._undone(reply, last) if last else self._done(reply, intent, resolver)
         except Unclear as unclear:
             candidates = unclear.candidates
-            if candidates:
+            if candidates or unclear.phrase:
                 self._waiting = _Waiting(line=line, options=((intent,),), phrase=unclear.phrase, candidates=candidates)
             asked = replace(reply, outcome=Outcome.ASKED, text=unclear.question, effects=shown(candidates))
             return self._journal.record(asked)

@@ -14,7 +14,7 @@ from itertools import islice, product
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, Action, Intent, Parsed
-from orchestra_mem.orchestrator.intents.grammar import as_command
+from orchestra_mem.orchestrator.intents.grammar import ITEM, as_command
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
 from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
@@ -148,11 +148,11 @@ class Resolver:
 
 
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:
-    """Return the candidates that an answer names, by number or phrase; () if it names any other item."""
+    """Return the candidates that an answer names, by number or phrase, of all items if none are given; else ()."""
     said = line.strip().rstrip(".!").lower()
     found = resolve_text(said, talk.listing(candidates))
     named = tuple(item.id for item in found.items)
-    return named if set(named) <= set(candidates) else ()
+    return named if (set(named) <= set(candidates) if candidates else ITEM.fullmatch(said)) else ()
 
 
 def speaker() -> str:
@@ -245,9 +245,10 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[tup
         else:
             ways.append(list(islice(_settled(line, intent, talk), 1 if place else _MOST)))
     for row in product(*ways):
-        named = ((intent, ", ".join(item.title for item in items)) for intent, items in row)
-        text = "; ".join(as_command(intent) + (f" ({titles})" if titles else "") for intent, titles in named)
-        yield text, tuple(intent for intent, _ in row)
+        named = [(as_command(intent), ", ".join(item.title for item in items)) for intent, items in row]
+        if all(command for command, _ in named):
+            text = "; ".join(command + (f" ({titles})" if titles else "") for command, titles in named)
+            yield text, tuple(intent for intent, _ in row)
 
 
 def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:

@@ -52,6 +52,8 @@ def test_an_operation_is_shown_among_its_neighbours(said: Any) -> None:
     assert shown[1].startswith("  op2 ")
     assert shown[1].endswith(" tool_call: The login tests of bcrypt failed.")
     assert json.loads(shown[4]) == {"text": "We decided to hash passwords with bcrypt."}
+    said("record", "note", "--text", " ".join(f"word{number}" for number in range(99)))
+    assert said("expand", "op1").split("\n")[2].endswith(" word39 word40 wor …")  # a cut is marked, not hidden
 
 
 FILTERS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -34,6 +35,16 @@ def test_work_is_listed_in_the_order_of_the_backlog(working: Any) -> None:
     ]
     working("work", "--limit", "2")
     assert working.errors == "showing the first 2; --limit 0 shows all\n"
+
+
+def test_a_long_title_hides_nothing_else(working: Any) -> None:
+    """In 80 columns a long title is cut, and number, kind, status and times stay legible; so do sessions."""
+    working("work", "add", "task", "Move the refunds of all shops to the new provider, with all exceptions for Spain")
+    assert "#4   task    pending          3   Move the refunds" in working("work")
+    assert re.search(r":\d\d   person   created: Move the refunds", working("work", "show", "4"))
+    working("record", "note", "--text", "x")
+    working("flush")
+    assert re.search(r"\n[0-9a-f]{8} +\S+ \d\d:\d\d +\S+ \d\d:\d\d +archived", working("sessions"))
 
 
 @pytest.mark.parametrize(("options", "found"), cases("filters_are_those_of_the_memory"))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.intents import Verdict, judge, load_records
+from orchestra_mem import Orchestrator, open_memory
 from orchestra_mem.orchestrator.intents import ASKS, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import MODEL
 from orchestra_mem.orchestrator.intents.grammar import as_command
@@ -104,6 +107,17 @@ def test_a_command_is_shown_as_it_can_be_typed(line: str, intent: Intent) -> Non
     again = read_line(as_command(intent))
     assert again.understood, as_command(intent)
     assert judge({"intents": [_said(intent)]}, again).right
+
+
+def test_only_complete_commands_are_suggested(tmp_path: Path) -> None:
+    """No suggestion lacks a part: neither `find` without words, nor `rename #5 to ""`, nor `#3 depends on`."""
+    assert read_line("create an epic").nearest == ()
+    lines = ["hallo", "erledige #3", *(each["line"] for each in load_records("test"))]
+    offered = {each for line in lines for each in read_line(line).nearest}
+    assert [each for each in offered if re.search(r'(?:^find|:|\bto|\bon|"")\s*$', each)] == []
+    with open_memory(tmp_path) as memory, Orchestrator(memory) as shell:
+        shell.execute("create 3 tasks: cart page, card payments, gift cards")
+        assert '""' not in shell.execute("Priya also does gift cards").text
 
 
 def _said(intent: Intent) -> dict[str, object]:

@@ -240,8 +240,10 @@ def _decision_log(view: ProjectView) -> str:
     def entry(fact: MustKeep) -> str:
         return _decision_entry(fact, doubted=doubted) + view.origins.get(fact.id, "")
 
-    decisions = list(view.facts.get(MustKeepKind.DECISION, ()))
-    total = max(view.counts.get(MustKeepKind.DECISION, 0), len(decisions))
+    known = view.facts.get(MustKeepKind.DECISION, ())
+    texts = {fact.id: fact.text for fact in known}
+    decisions = [fact for fact in known if texts.get(fact.superseded_by) != fact.text]  # without repetitions
+    total = max(view.counts.get(MustKeepKind.DECISION, 0), len(known)) - (len(known) - len(decisions))
     full = _best(decisions, entry, view.decisions_in_full, view, 0.7)
     shown = {fact.id for fact in full}
     rest = [fact for fact in decisions if fact.id not in shown]

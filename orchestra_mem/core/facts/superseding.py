@@ -17,6 +17,7 @@ from math import exp, log, log1p
 from operator import mul, ne
 
 from orchestra_mem.core.facts.classifier import load_table, rarity_of, signs_of
+from orchestra_mem.core.facts.states import state_of
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
@@ -148,35 +149,14 @@ def pair_features(
     back = max(-4.0, min(4.0, taking_back)) if holds and not replaced else 0.0
     completes = newer.kind is _COMPLETION and older_kind in UNFINISHED
     return [
-        cover,
-        cover * share,
-        log1p(common),
-        max(shared, default=0.0),
-        frame,
-        other_number,
-        other_label,
-        numbers and not other_number,
-        other_name,
-        other_name * (older_kind is _ROLE),
-        back,
-        same_kind,
-        same_kind * cover,
-        places > 1,
-        replaced,
-        exp(-distance / 10),
-        holds * log1p(distance),
-        len(mine.numbers ^ theirs.numbers) if numbers and holds else 0,
-        holds * log1p(len(known)),
-        log1p(len(mine.words)),
-        next(iter(mine.words), "") in known,
-        completes,
-        completes * cover,
-        (older_kind is _OPEN) * cover,
-        (older_kind is _FAILURE) * cover,
-        *_FLAGS[newer.kind],
-        *_FLAGS[older_kind][:-1],
+        cover, cover * share, log1p(common), max(shared, default=0.0), frame,
+        other_number, other_label, numbers and not other_number, other_name, other_name * (older_kind is _ROLE),
+        back, same_kind, same_kind * cover, places > 1, replaced, exp(-distance / 10), holds * log1p(distance),
+        len(mine.numbers ^ theirs.numbers) if numbers and holds else 0, holds * log1p(len(known)), log1p(len(mine.words)),
+        next(iter(mine.words), "") in known, completes, completes * cover,
+        (older_kind is _OPEN) * cover, (older_kind is _FAILURE) * cover, *_FLAGS[newer.kind], *_FLAGS[older_kind][:-1],
         mending if older_kind is _FAILURE else 0.0,
-    ]
+    ]  # fmt: skip
 
 
 def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> float:
@@ -274,6 +254,13 @@ def _signs(text: str) -> tuple[float, ...]:
     return tuple(signs_of([text])[0].tolist())
 
 
+def _subject_of(text: str) -> str:
+    """Return what an outcome such as `status: failed (deploy the shop)` is about; empty for other facts."""
+    name, _, rest = text.partition(": ")
+    value, _, about = rest.partition(" (")
+    return about[:-1] if about.endswith(")") and state_of(name, value, about=about) else ""
+
+
 def may_change(newer: MustKeep, older: MustKeep) -> bool:
     """Check whether kinds and times allow `newer` to change `older`; pinned texts and insights never change."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
@@ -304,8 +291,8 @@ class Standing:
     def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], signs: Sequence[float]) -> list[tuple[int, bool]]:
         """Return the numbers of the facts that a later fact changes, each with a flag: True if the change is certain.
 
-        A fact may repeat any number of facts, but replaces only the likeliest. Of the facts that it perhaps replaces,
-        only the likeliest is returned.
+        A fact may repeat any number of facts, but changes only the likeliest, with what ends together with that. Of the
+        facts that it perhaps replaces, only the likeliest is returned.
         """
         topic = topic_of(fact.text)
         repeated: list[tuple[int, bool]] = []
@@ -320,8 +307,19 @@ class Standing:
             return self._pointed_at(fact, facts)
         least = REPORTED if fact.kind is _COMPLETION else SURE
         likeliest = sorted(chances, key=lambda number: -chances[number])
-        sure = [(number, True) for number in likeliest[:1] if chances[number] >= least]
-        return [*repeated, *sure, *((number, False) for number in likeliest[len(sure) :][:1])]
+        sure = [number for number in likeliest[:1] if chances[number] >= least]
+        ended = {*sure, *self._ended_with([facts[number].text for number in sure], fact, facts)}
+        doubted = [(number, False) for number in likeliest if number not in ended]
+        return [*repeated, *((number, True) for number in ended), *doubted[:1]]
+
+    def _ended_with(self, texts: Sequence[str], fact: MustKeep, facts: Sequence[MustKeep]) -> list[int]:
+        """Return the facts with one of the texts, and the outcomes and failures of tries at a completed subject."""
+        about = _subject_of(fact.text) if fact.kind is _COMPLETION else ""
+        may = [number for number in self._facts if may_change(fact, facts[number])] if texts or about else []
+        tried = {number for number in may if about and _subject_of(facts[number].text) == about}
+        tries = {facts[number].operation for number in tried} - {0}
+        failed = {number for number in may if facts[number].kind is _FAILURE and facts[number].operation in tries}
+        return [number for number in may if facts[number].text in texts or number in tried | failed]
 
     def near(self, topic: Topic) -> Iterable[int]:
         """Return the numbers of facts that share a word with a topic, by rarity of the word, then newest first."""

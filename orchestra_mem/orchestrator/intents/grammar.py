@@ -59,7 +59,7 @@ _PARTS = {
 }
 _FORMS: dict[Action, tuple[str, ...]] = {
     Action.ADD: (
-        "<new> <kind>(?: called| named|:)? <title> (?:to|under|in) <o>",
+        "<new> <kind>(?: called| named| for|:)? <title> (?:to|under|in) <o>",
         "<new> <kind> to <o>(?:: ?| called )<called>", "<new> <kind> (?:to|under|for) <o>",
         "(?:add|create|make) <n><kind> (?:to|under|for) <o>(?:: ?<titles>)?",
     ),
@@ -246,7 +246,7 @@ def _unquoted(text: str | None) -> str:
 
 
 def as_command(intent: Intent) -> str:
-    """Format an intent as a command that a user would type."""
+    """Format an intent as a command that a user would type; "" if the intent lacks a part that its command needs."""
     other, value = _item(intent.other), intent.value
     if intent.action in NEW:
         return _new(intent, other)
@@ -261,7 +261,7 @@ def as_command(intent: Intent) -> str:
     }
     forms = _WRITTEN.get(intent.action, (f"{intent.action} {{target}}",))
     is_said = (form for form in forms if all(said[field] for field in re.findall(r"{(\w+)}", form)))
-    return next(is_said, forms[0] if intent.target else forms[-1]).format(**said)
+    return next(is_said, "").format(**said)
 
 
 def _item(phrase: str) -> str:
@@ -276,4 +276,4 @@ def _new(intent: Intent, other: str) -> str:
     if many > 1:
         return f"add {many} {kind.plural}{under}" + (f": {', '.join(intent.titles)}" if intent.titles else "")
     title = f' "{intent.titles[0]}"' if intent.titles else ""
-    return f"{'add' if other else 'create'} {a(kind)}{title}{under}"
+    return "" if not title and not other else f"{'add' if other else 'create'} {a(kind)}{title}{under}"

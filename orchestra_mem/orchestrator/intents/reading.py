@@ -187,12 +187,12 @@ def _cut_traits(line: str, spans: Sequence[tuple[int, int]], row: Sequence[Guess
 
 def _nearest(intents: Sequence[Intent], readings: Sequence[Guess]) -> Iterable[str]:
     """Return up to three commands: the suggestion and, if it has at most one intent, commands for other actions."""
-    found = {"; ".join(map(as_command, intents)): None} if intents else {}
+    found = {"; ".join(map(as_command, intents)): None} if all(map(as_command, intents)) else {}
     offered = [each for reading in readings for each in reading.intents[:1] if each.sure >= _LEAST]
     for action in dict.fromkeys(each.action for each in offered) if len(intents) < 2 else ():
         if action not in {intent.action for intent in intents}:
             found[as_command(next(each for each in offered if each.action is action))] = None
-    return islice(found, _MOST_OFFERED)
+    return islice(filter(None, found), _MOST_OFFERED)
 
 
 def _traits(intents: Sequence[Intent], action: str, rank: int) -> Iterator[str]:
@@ -240,8 +240,8 @@ def suggest(
     known = {intent.action for intent in parsed.intents}
     if any(intent.action in DESTRUCTIVE - known or not _stands_in(intent, line) for intent in intents):
         return parsed
-    command = ["; ".join(map(as_command, intents))] if intents else []
-    return replace(parsed, intents=intents, nearest=tuple(dict.fromkeys([*command, *parsed.nearest]))[:3])
+    command = "; ".join(map(as_command, intents)) if all(map(as_command, intents)) else ""
+    return replace(parsed, intents=intents, nearest=tuple(filter(None, dict.fromkeys([command, *parsed.nearest])))[:3])
 
 
 class ReadIntent(BaseModel):
