@@ -152,8 +152,8 @@ def pair_features(
         cover, cover * share, log1p(common), max(shared, default=0.0), frame,
         other_number, other_label, numbers and not other_number, other_name, other_name * (older_kind is _ROLE),
         back, same_kind, same_kind * cover, places > 1, replaced, exp(-distance / 10), holds * log1p(distance),
-        len(mine.numbers ^ theirs.numbers) if numbers and holds else 0, holds * log1p(len(known)), log1p(len(mine.words)),
-        next(iter(mine.words), "") in known, completes, completes * cover,
+        len(mine.numbers ^ theirs.numbers) if numbers and holds else 0, holds * log1p(len(known)),
+        log1p(len(mine.words)), next(iter(mine.words), "") in known, completes, completes * cover,
         (older_kind is _OPEN) * cover, (older_kind is _FAILURE) * cover, *_FLAGS[newer.kind], *_FLAGS[older_kind][:-1],
         mending if older_kind is _FAILURE else 0.0,
     ]  # fmt: skip
