@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 # Maximum number of facts of one kind that a document shows; the others are only counted.
 _MOST_SHOWN = 250
 _REMOVED, _STANDING = MustKeepStatus.REMOVED, MustKeepStatus.STANDING
-_REPEATED = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM)
 
 
 @dataclass(slots=True, eq=False)
@@ -102,8 +101,7 @@ class Reporter:
     def _shown(self, kind: MustKeepKind) -> list[MustKeep]:
         """Return the facts of a kind that documents show: active ones, and decisions of any status.
 
-        Facts that a person removed are left out, and facts that a person wrote: these are in the person's own lines. Of
-        completions, failures and open items with the same words the newest is shown.
+        Facts that a person removed are left out, and facts that a person wrote: these are in the person's own lines.
         """
         sizes = self.settings.documents
         if kind is MustKeepKind.DECISION or sizes.only_decisions:
@@ -111,10 +109,7 @@ class Reporter:
             found = self.ledger.must_keeps(kinds=[kind], limit=limit, weightiest=True)
         else:
             found = self.ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
-        shown = [fact for fact in found if fact.operation and fact.status is not _REMOVED]
-        if kind in _REPEATED:
-            shown = sorted({fact.text.casefold(): fact for fact in shown}.values(), key=lambda fact: fact.id)
-        return shown
+        return [fact for fact in found if fact.operation and fact.status is not _REMOVED]
 
     # Problems
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -251,19 +250,6 @@ def test_a_command_that_failed_long_ago_blocks_nothing(tmp_path: Path) -> None:
         blockers = state.partition("## Blockers")[2].partition("\n## ")[0]
         told.append(("rates.db" in blockers, "The upload is still broken on Windows." in blockers))
     assert told == [(True, True), (True, True), (False, True)]
-
-
-def test_what_is_said_again_is_shown_once(tmp_path: Path) -> None:
-    """Of progress reported several times in the same words the project state shows the latest report."""
-    with open_memory(tmp_path) as memory:
-        for number in range(3):
-            memory.record_operation("message", {"speaker": "Ana", "text": "The migration is finished."})
-            memory.record_operation("note", {"text": f"coffee {number}"})
-        memory.flush_session()
-        state = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text()
-        found = [fact.id for fact in memory.facts() if fact.text == "The migration is finished."]
-    assert len(found) == 3
-    assert re.findall(r"- The migration is finished\. \(K(\d+)\)", state) == [str(max(found))]
 
 
 def test_the_last_task_executed_is_what_ran_last(tmp_path: Path) -> None:
