@@ -94,6 +94,18 @@ def test_a_context_does_not_count_what_the_memory_holds(tmp_path: Path) -> None:
     assert "Statistics" not in shown
 
 
+def test_a_persons_counts_are_in_contexts(tmp_path: Path) -> None:
+    """Counts that a person writes into a section of their own are content, whatever they are called."""
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("note", {"text": "x"})
+        memory.flush_session()
+        path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+        path.write_text(f"{path.read_text()}\n## Load test\n\n- **Sessions**: 4,000\n- **Operations**: 120\n")
+        shown = memory.get_orchestrator_context("next").render()
+    assert "- **Sessions**: 4,000\n- **Operations**: 120\n" in shown
+    assert "Statistics" not in shown
+
+
 def test_a_small_context_shows_what_binds_before_what_is_newest(tmp_path: Path) -> None:
     """An old rule is in a small context, before any refresh, next to the newest message."""
     with open_memory(tmp_path) as memory:

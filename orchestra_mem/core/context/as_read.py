@@ -14,11 +14,10 @@ SHORT_CHARS = 200
 _FRAME = re.compile(
     r"(?:\*\*(?:Last Updated|Session|Session ID|Project|Started|Ended|Status|Duration)\*\*: .*|-{3,})\s*"
 )
-# Items without content for a model: zeros, and the project state's counts of what the memory holds.
-_NOTHING = re.compile(
-    r"\s*(?:- (?:\*\*[^*\n]+\*\*: 0|None|"
-    r"\*\*(?:Operations|Sessions|Decisions|Completed|Open Items|Failures Standing)\*\*: [\d,]+)\s*)?"
-)
+_NOTHING = re.compile(r"\s*(?:- (?:\*\*[^*\n]+\*\*: 0|None)\s*)?")
+_STATISTICS = "## Statistics"
+# Counts of what the memory holds, without content for a model.
+_COUNT = re.compile(r"- \*\*(?:Operations|Sessions|Decisions|Completed|Open Items|Failures Standing)\*\*: [\d,]+\s*")
 _HEADING = re.compile(r"#{1,2} .*")
 _ENTRY = re.compile(r"#{1,6} \[(?:(\d{4}-\d\d-\d\d) )?\d\d:\d\d:\d\d\] (.*)")
 _TIMED = re.compile(r"^(#{1,6} \[\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d\]")
@@ -33,6 +32,8 @@ def section_as_read(text: str) -> str:
     lines = text.splitlines()
     if lines and lines[0].startswith("# "):
         lines = [line for line in lines if not _FRAME.fullmatch(line)]
+    if lines and lines[0].rstrip() == _STATISTICS:
+        lines = [line for line in lines if not _COUNT.fullmatch(line)]
     told = [_TIMED.sub(r"\1]", line) for line in lines if not (line.startswith("- ") and _NOTHING.fullmatch(line))]
     if all(_HEADING.fullmatch(line) or not line.strip() for line in told):
         return ""
