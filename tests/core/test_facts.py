@@ -168,6 +168,14 @@ def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> Non
     assert _facts("message", {"role": "user", "text": f"{said} {decided}\n\n{pasted}"}) == [("decision", decided)]
 
 
+@pytest.mark.parametrize("added", ["```\n{}\n```", "<system-reminder>\n{}\n</system-reminder>"])
+def test_what_a_person_types_is_theirs_however_much_code_or_output_comes_with_it(added: str) -> None:
+    """Fenced code and what a harness adds do not count towards the length at which a message is taken as pasted."""
+    said = "The cache holds stale rows after a restore."
+    text = f"{said}\n\n{added.format('a line of the output' * 200)}"
+    assert _facts("message", {"role": "user", "text": text}) == [("insight", said)]
+
+
 def test_a_status_line_is_no_prose() -> None:
     """Lines with several columns, or that a terminal draws, are no facts."""
     assert (

@@ -163,8 +163,6 @@ def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Fi
         for item in value[:_MAX_ITEMS]:
             yield from _walk(item, name=name, around=around, depth=depth + 1)
     elif value is not None and value != "":
-        if around.asks and isinstance(value, str) and len(value) > _MOST_TYPED_CHARS:
-            around = around._replace(voice=Voice.MODEL)
         if isinstance(value, str) and len(value) > _MAX_TEXT_CHARS:
             value = f"{value[: _MAX_TEXT_CHARS // 2]}\n{value[-_MAX_TEXT_CHARS // 2 :]}"
         yield from _fields(name, value, around)
@@ -198,19 +196,17 @@ def _fields(name: str, value: str | int | float | bool, around: _Around) -> Iter
 
 def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
     """Separate a person's or model's text from the content that a harness inserted in tags."""
-    wrapped = []
+    begin, said, beside = 0, [], []
     if "<" in text:
         text = _TYPED_TAG.sub("\n\n", text)
-        wrapped = list(_wrapped(text))
-    if not wrapped:
-        return (Field(Source.SPEECH, name, text, *around[2:]),)
-    begin, said, beside = 0, [], []
-    for start, end, words, inside in wrapped:
+    for start, end, words, inside in _wrapped(text) if "<" in text else ():
         said.append(text[begin:start])
         begin = end
         source = Source.OUTPUT if _REPORTERS.isdisjoint(words) else Source.SPEECH
         beside.append(Field(source, name, inside, around.about, voice=Voice.MODEL))
     whole = "\n\n".join((*said, text[begin:]))
+    if around.asks and len(whole) > _MOST_TYPED_CHARS and len(without_code(whole)) > _MOST_TYPED_CHARS:
+        around = around._replace(voice=Voice.MODEL)
     return (Field(Source.SPEECH, name, whole, *around[2:]), *beside)
 
 
