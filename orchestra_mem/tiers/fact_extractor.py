@@ -113,7 +113,8 @@ class FactExtractor:
             marked = {fact.id: fact.superseded_by for fact in known}
             for place, fact in enumerate(settled):
                 if fact.superseded_by:
-                    by = marked.get(fact.id, 0) if fact.status is _STANDING else fact.superseded_by
+                    doubted = fact.status is _STANDING and fact.author is not Author.PERSON
+                    by = marked.get(fact.id, 0) if doubted else fact.superseded_by
                     settled[place] = replace(fact, status=_STANDING, superseded_by=by)
         return {fact.id: fact for fact in known}, settled
 

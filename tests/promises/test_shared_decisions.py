@@ -401,6 +401,17 @@ def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: 
     assert part_of(other) == ["- We decided to use PostgreSQL for storage. (from shop)"]
 
 
+@pytest.mark.parametrize("reworded", [False, True])
+def test_the_log_says_which_decision_is_perhaps_superseded(home: Path, opened: Open, *, reworded: bool) -> None:
+    """In the shared log a decision that a later one contradicts stays, marked, also in a person's wording."""
+    opened("shop", "We use MySQL for the ledger.").share_decision("K1")
+    (log,) = home.rglob("decision_log.md")
+    if reworded:
+        edit(log, ("for the ledger.", "for the ledger always."))
+    opened("app", "We use PostgreSQL for the ledger instead of MySQL.").share_decision("K1")
+    assert "(K1)\n\n*Perhaps superseded by K2.*\n\n*Shared by shop, K1.*" in log.read_text()
+
+
 def test_the_budget_holds_at_any_size(home: Path, opened: Open) -> None:
     """A context with shared decisions stays within its budget at any size, with and without a query."""
     shop = opened("shop")
