@@ -14,11 +14,20 @@ from orchestra_mem.core.context.window import past_usage
 from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, EventLog, Ledger
-from orchestra_mem.tiers.fact_extractor import OUTPUT_WEIGHT
+from orchestra_mem.tiers.fact_extractor import OUTPUT_WEIGHT, REPEATED
 from orchestra_mem.tiers.session import HISTORY
 from orchestra_mem.tiers.shared_decisions import origins_of
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import DocumentFault, DocumentName, Json, MustKeep, MustKeepKind, MustKeepStatus, WindowRefresh
+from orchestra_mem.types import (
+    Author,
+    DocumentFault,
+    DocumentName,
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    WindowRefresh,
+)
 
 if TYPE_CHECKING:
     from orchestra_mem.settings import Settings
@@ -29,7 +38,6 @@ logger = logging.getLogger(__name__)
 # Maximum number of facts of one kind that a document shows; the others are only counted.
 _MOST_SHOWN = 250
 _REMOVED, _STANDING = MustKeepStatus.REMOVED, MustKeepStatus.STANDING
-_REPEATED = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM)
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +111,7 @@ class Reporter:
         """Return the facts of a kind that documents show: active ones, and decisions of any status.
 
         Facts that a person removed are left out, and facts that a person wrote: these are in the person's own lines. Of
-        completions, failures and open items with the same words the newest is shown.
+        `REPEATED` facts with the same words one is shown: a person's, else the heaviest, else the newest.
         """
         sizes = self.settings.documents
         if kind is MustKeepKind.DECISION or sizes.only_decisions:
@@ -112,7 +120,8 @@ class Reporter:
         else:
             found = self.ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
         shown = [fact for fact in found if fact.operation and fact.status is not _REMOVED]
-        if kind in _REPEATED:
+        if kind in REPEATED:
+            shown.sort(key=lambda fact: (fact.author is Author.PERSON, fact.weight))
             shown = sorted({fact.text.casefold(): fact for fact in shown}.values(), key=lambda fact: fact.id)
         return shown
 

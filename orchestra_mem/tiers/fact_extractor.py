@@ -7,7 +7,7 @@ a person's decision, rule or role as perhaps superseded. Applying an edit twice 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 
@@ -32,6 +32,9 @@ from orchestra_mem.types import (
 
 HEAVIEST, OUTPUT_WEIGHT = 3.0, 0.5
 """Weight of what people write into documents and of critical operations, and weight of what a tool printed."""
+
+REPEATED = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM)
+"""Kinds of facts of which documents show one line for all with the same words."""
 
 # Number of latest facts that a new fact may supersede or complete. Over a longer distance, a new fact names its object
 # too vaguely for a reliable match.
@@ -240,8 +243,28 @@ def fact_changes(
     )
     numbers = sorted(int(number[1:]) for number in {*edits.gone, *edits.said})
     edited = [(fact, _edited(fact, edits)) for fact in ledger.must_keeps_by_id(numbers)]
+    changed = [(before, after) for before, after in edited if after != before]
     new = _new(edits.added, ledger.next_must_keep_id(), now)
-    return new, [(before, after) for before, after in edited if after != before]
+    return new, [*changed, *_repetitions(changed, "".join(text.said for text in texts.values()), ledger)]
+
+
+def _repetitions(
+    changed: Sequence[tuple[MustKeep, MustKeep]], said: str, ledger: Ledger
+) -> Iterator[tuple[MustKeep, MustKeep]]:
+    """End the earlier facts that the line of a changed fact also stood for, except those that have a line in `said`."""
+    ended = {
+        (old.kind, old.text.casefold()): new
+        for old, new in changed
+        if old.kind in REPEATED and old.status is _STANDING and (new.status is not _STANDING or new.text != old.text)
+    }
+    done = {old.id for old, _ in changed}
+    for fact in ledger.must_keeps(kinds=REPEATED, status=_STANDING) if ended else ():
+        new = ended.get((fact.kind, fact.text.casefold()))
+        if new and fact.id < new.id and fact.id not in done and f"(K{fact.id})" not in said:
+            if new.status is MustKeepStatus.REMOVED:
+                yield fact, replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
+            else:
+                yield fact, replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=new.id)
 
 
 def _new(added: Sequence[Told], first: int, now: datetime) -> list[MustKeep]:

@@ -273,6 +273,39 @@ def test_what_is_said_again_is_shown_once(tmp_path: Path) -> None:
     assert re.findall(r"- The migration is finished\. \(K(\d+)\)", state) == [str(max(found))]
 
 
+@pytest.mark.parametrize("said", ["", "- The migration to Postgres is finished. (K3)"])
+def test_of_what_a_person_took_out_no_earlier_report_comes_back(tmp_path: Path, said: str) -> None:
+    """If a person deletes or rewords the one line of repeated reports, no earlier report takes its place."""
+    with open_memory(tmp_path) as memory:
+        for number in range(3):
+            memory.record_operation("message", {"speaker": "Ana", "text": "The migration is finished."})
+            memory.record_operation("note", {"text": f"coffee {number}"})
+        memory.flush_session()
+        path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+        path.write_text(path.read_text().replace("- The migration is finished. (K3)", said))
+        memory.record_operation("note", {"text": "another day"})
+        memory.flush_session()
+        assert re.findall("- The migration.*", path.read_text()) == ([said] if said else [])
+        assert [fact.id for fact in memory.facts()] == ([3] if said else [])
+        memory.record_operation("message", {"speaker": "Ana", "text": "The migration is finished."})
+        memory.flush_session()
+        assert "- The migration is finished. (K4)" in path.read_text()
+
+
+def test_a_persons_wording_gives_way_to_no_repetition(tmp_path: Path) -> None:
+    """A failure that a person reworded stays shown when a tool prints the same words, also once that is long ago."""
+    shown = []
+    for day in range(4):
+        with open_memory(tmp_path) as memory:
+            output = f"Exit code 1\nmissing file {'rates.db' if day else 'rates'}" if day < 2 else "done"
+            memory.record_operation("tool_use", {"tool": "Bash", "output": output})
+            memory.flush_session()
+            path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+            path.write_text(path.read_text().replace("- missing file rates (", "- missing file rates.db ("))
+            shown.append(re.findall(r"- missing file rates\.db \(K(\d+)\)", path.read_text()))
+    assert shown == [["1"]] * 4
+
+
 def test_the_last_task_executed_is_what_ran_last(tmp_path: Path) -> None:
     """The last task executed is the item that ran last, not the one created last, whatever its kind."""
     with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
