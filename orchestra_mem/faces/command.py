@@ -265,7 +265,8 @@ class Invocation:
             def on_broken_pipe(self) -> None:
                 raise BrokenPipeError
 
-        return Piped(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _PIPED_COLUMNS)
+        given = os.environ.get("COLUMNS", "").strip("0").isdigit()
+        return Piped(highlight=False, width=None if given or sys.stdout.isatty() else _PIPED_COLUMNS)
 
     @_answering()
     def show(self, *what: RenderableType) -> None:

@@ -155,6 +155,15 @@ def test_what_a_pipe_reads_is_whole(run: Any, monkeypatch: pytest.MonkeyPatch) -
         assert max(map(len, shown.splitlines())) < len(said) + 80
 
 
+@pytest.mark.parametrize("columns", ["", "0", "wide"])
+def test_a_width_that_is_none_cuts_nothing(run: Any, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    """With a `COLUMNS` that names no width, as some programs set it, a pipe gets whole lines, too."""
+    said = f"We decided to keep the ledger in {'very ' * 18}small files."
+    run("record", "decision", "--text", said)
+    monkeypatch.setenv("COLUMNS", columns)
+    assert said in run("ops")
+
+
 def test_what_an_encoding_lacks_is_replaced(run: Any) -> None:
     """Characters that the output encoding lacks are replaced, and the rest is printed."""
     run("record", "note", "--text", "rye → 日本 bread")
