@@ -115,6 +115,14 @@ def test_what_an_agent_says_wins_over_the_code_that_it_reads() -> None:
     assert extract(both[:1], budget=130)
 
 
+@pytest.mark.parametrize("mark", ["", "[ ] ", "[x] "])
+def test_a_task_with_a_box_is_read_as_one_without(mark: str) -> None:
+    """The box of a task does not make it code: it is chosen over what says less."""
+    tasks = Passage(key=1, text=f"- {mark}Fix the upload of invoices on Windows for the accountants in Bonn.")
+    other = Passage(key=2, text="It was nice to see the others again after such a long time away from it all.")
+    assert [found.key for found in extract([tasks, other], budget=90)] == [1]
+
+
 def test_rarity_does_not_win_over_language() -> None:
     """Prose is chosen over hashes, encoded data, code and traces, though their words are the rarest."""
     data = base64.b64encode(hashlib.sha512(b"1").digest() * 3).decode()

@@ -19,6 +19,7 @@ from benchmarks._facts import load_records
 from benchmarks.facts import mended, reversals, tally_records
 from orchestra_mem.core.facts.classifier import signs_of
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
+from orchestra_mem.core.facts.prose import reads_as_prose
 from orchestra_mem.core.facts.superseding import contradicted, likelihood, settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.builders import cases
@@ -174,6 +175,13 @@ def test_what_a_person_types_is_theirs_however_much_code_or_output_comes_with_it
     said = "The cache holds stale rows after a restore."
     text = f"{said}\n\n{added.format('a line of the output' * 200)}"
     assert _facts("message", {"role": "user", "text": text}) == [("insight", said)]
+
+
+def test_a_dated_note_is_no_log_line() -> None:
+    """With slashes in its date, only a line whose time has seconds is a log line: people write notes without them."""
+    note = "2026/02/16 14:00 We decided to move the release to Friday."
+    assert _facts("message", {"role": "user", "text": note}) == [("decision", note)]
+    assert not reads_as_prose("2026/02/16 11:30:51 INFO GenerateAgentSession: Built exchanges count=0")
 
 
 def test_a_status_line_is_no_prose() -> None:

@@ -300,8 +300,10 @@ _CODE_START = re.compile(
     r"[\w({*\"'.]+.*[({;:=)]\s*$|"
     r"//|/\*|\*/|#!|#include|\$ |>>> |@\w+\(|@@|\+\+\+ |--- |diff --git|[{}\[\]<|]|(?:Co-authored-by|Signed-off-by|"
     r"Reviewed-by):|"
-    r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|TRACE)\b|>)"
+    r"\d{4}(?:-\d\d-\d\d[T ]|/\d\d/\d\d \d\d:)\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|TRACE)\b|>)"
 )
+TICK = re.compile(r"\[([ xX\u2713\u2714]?)\]\s+")
+"""The box of a task at the beginning of a sentence."""
 _SYMBOL = re.compile(r"[{}<>=;|\\$&^\[\]~→│┃]|\w\(|::|\w_\w")
 _DRAWN = re.compile(r"[\u2500-\u25ff]")  # what terminals draw boxes, bars and blocks with
 _COLUMNS = re.compile(r"\S {4,}\S.*\S {4,}\S|(?: · .*){3}")
@@ -361,6 +363,7 @@ def masked(sentence: str, *, quotes: bool) -> str:
 
 def reads_as_prose(sentence: str) -> bool:
     """Check whether a sentence is prose, not code, markup, a log line, a table row or a quoted or numbered line."""
+    sentence = TICK.sub("", sentence, count=1) if "[" in sentence else sentence
     if _CODE_START.match(sentence) or _LINE_NUMBERED.match(sentence):
         return False
     if ("    " in sentence or " · " in sentence) and _COLUMNS.search(sentence):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from orchestra_mem.core.facts.classifier import Sentence
-from orchestra_mem.core.facts.prose import Field, Voice, masked, reads_as_prose, without_code
+from orchestra_mem.core.facts.prose import TICK, Field, Voice, masked, reads_as_prose, without_code
 from orchestra_mem.core.facts.safety import heading_kind
 from orchestra_mem.core.text import split_sentences
 from orchestra_mem.types import MustKeepKind
@@ -16,7 +16,6 @@ _MAX_LABEL_CHARS = 60
 _MAX_LABEL_WORDS = 6
 _HEADING = re.compile(r"#{1,6}\s+\S")
 _BOLD = re.compile(r"(?:\*\*|__).+(?:\*\*|__):?")
-_TICK = re.compile(r"\[([ xX\u2713\u2714]?)\]\s+")
 _BULLET = re.compile(r"(?:[-*+\u2022\u00b7\u2013\u2014]|\d{1,3}[.)])\s*$")
 _NUMBER = re.compile(r"\d{1,3}[.)]\s+\S")
 _PLACE = re.compile(r"^line \d+$")  # fields of imported files: the name is only a position
@@ -53,10 +52,10 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
         if is_heading(text, said, start):
             heading, label, before = (text, "", "") if text.startswith("#") else (heading, text, "")
             continue
-        bulleted = _BULLET.search(gap) is not None or _NUMBER.match(text) is not None or _TICK.match(text) is not None
+        bulleted = _BULLET.search(gap) is not None or _NUMBER.match(text) is not None or TICK.match(text) is not None
         if label and not bulleted and place and before:
             label = ""
-        if not reads_as_prose(_TICK.sub("", text, count=1)):
+        if not reads_as_prose(text):
             before = ""
             continue
         if gap.strip(" \t\n-*+"):
@@ -88,7 +87,7 @@ def is_heading(text: str, said: str, start: int) -> bool:
 
 
 def _circumstances(text: str, before: str, *, bulleted: bool) -> Iterator[str]:
-    if tick := _TICK.match(text):
+    if tick := TICK.match(text):
         yield "tick=open" if tick[1] in ("", " ") else "tick=done"
     if bulleted:
         yield "bullet"
