@@ -282,6 +282,8 @@ class Invocation:
             folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
             if self.out.width == _PIPED_COLUMNS and isinstance(each, Table):
                 each.expand = False
+                for column in each.columns:
+                    column.max_width = None
             self.out.print(each, **folds)
         sys.stdout.flush()
 
