@@ -275,15 +275,12 @@ class Invocation:
             if isinstance(each, str):
                 sys.stdout.write(f"{each}\n")
                 continue
-            from rich.table import Table
             from rich.text import Text
 
             # `Console.print` ignores the wrapping options of a `Text`, so they are passed as arguments.
             folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
-            if self.out.width == _PIPED_COLUMNS and isinstance(each, Table):
-                each.expand = False
-                for column in each.columns:
-                    column.max_width = None
+            if self.out.width == _PIPED_COLUMNS:
+                views.show_whole(each)
             self.out.print(each, **folds)
         sys.stdout.flush()
 

@@ -77,6 +77,14 @@ def table_of(
         yield Text(hint, style="dim")
 
 
+def show_whole(view: RenderableType) -> None:
+    """Let a table take the width of its longest cells."""
+    if isinstance(view, Table):
+        view.expand = False
+        for column in view.columns:
+            column.max_width = None
+
+
 def clipped(text: str) -> Text:
     """Put a text on one line, which rich truncates at the width of the terminal or column."""
     return Text(" ".join(visible(text[:_TITLE_CHARS]).split()), no_wrap=True, overflow="ellipsis")
