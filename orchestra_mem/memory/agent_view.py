@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from orchestra_mem.catalog_types import GLOBAL, Injection, MemoryItem
 from orchestra_mem.core.catalog.access import EVERYBODY, OWNER, Access
 from orchestra_mem.core.context.items import Part
-from orchestra_mem.core.search.echoes import without_given
+from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.errors import AccessDeniedError, NotFoundError
 from orchestra_mem.memory.recall import Expansion, is_memory_item
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
@@ -140,8 +140,7 @@ class AgentMemory:
     ) -> Operation:  # fmt: skip
         """Record an operation of this agent; see `OrchestratorContextManager.record_operation`.
 
-        Fenced catalog items are removed from the data first, because agents who read the operation may not see them;
-        with `catalog.isolation: strict`, so is everything recalled. All else comes back as it was recorded.
+        Text recalled from the memory is removed from the data first, because other agents may read the operation.
 
         Raises:
             AccessDeniedError: `agent` is another agent, or the idempotency key belongs to an operation that this agent
@@ -149,7 +148,7 @@ class AgentMemory:
         """
         if agent not in (None, self.agent):
             raise AccessDeniedError(f"agent {self.agent!r} may not act as {agent!r}")
-        data = without_given(checked_json(operation_data), items_only=not self._is_strict)
+        data = without_recalled(checked_json(operation_data))
         done = self._memory.record_operation(operation_type, data, tokens_used, agent=self.agent, **more)
         with self._audit.checking(self.agent, "record_operation"):
             if not self._may_see(done):

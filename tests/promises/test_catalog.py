@@ -521,20 +521,6 @@ def test_what_an_agent_was_given_is_not_recorded_with_what_it_did(memory: Orches
     assert done.data == {"role": "user", "text": "\nWhere is the key?"}
 
 
-@pytest.mark.parametrize("isolation", ["catalog", "strict"])
-def test_what_an_agent_records_comes_back_as_it_was(opened: Open, isolation: str) -> None:
-    """An agent's record keeps a field named `shown` and, where operations are shared, fences and marks of contexts."""
-    with opened(isolation=isolation) as memory:
-        ada = memory.as_agent("ada")
-        text = (
-            '```recalled op 1\nA fence.\n```\n<memory part="notes">\nHow contexts look.'
-            if isolation == "catalog"
-            else ""
-        )
-        data = {"shown": "three adverts", "page": {"text": f"{text} The end."}}
-        assert ada.record_operation("page", data).data == data
-
-
 def test_an_agents_view_has_no_way_to_act_as_another(memory: OrchestratorContextManager) -> None:
     """An agent's view lacks the owner's methods and options, and an agent may not be called `global` or `*`."""
     view = memory.as_agent(" eve ")

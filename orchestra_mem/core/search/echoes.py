@@ -26,9 +26,8 @@ _LEAST_WORDS = 6
 
 _RUN = re.compile(r"`+")
 # A fence that is not closed, as in a text that was cut, extends to the end.
-_FENCED, _ITEMS = (
-    re.compile(rf"^(?P<fence>`{{3,}}){MARK} {source}\n.*?(?:^(?P=fence)[ \t]*(?:\n|\Z)|\Z)", re.DOTALL | re.MULTILINE)
-    for source in (r"[^\n`]*", r"(?:catalog|index|[^\n`]*\bM\d+\b[^\n`]*)")
+_FENCED = re.compile(
+    rf"^(?P<fence>`{{3,}}){MARK} [^\n`]*\n.*?(?:^(?P=fence)[ \t]*(?:\n|\Z)|\Z)", re.DOTALL | re.MULTILINE
 )
 _FRAME = re.compile(r'^<memory part="[a-z_]+"[^>\n]*>\n', re.MULTILINE)
 _WORD = re.compile(r"\w+")
@@ -55,12 +54,7 @@ def without_recalled(value: Json) -> Json:
     """
     if isinstance(value, dict):  # the program adds this field only at the top level; deeper, it is the user's
         value = {name: item for name, item in value.items() if name != SHOWN}
-    return without_given(value, items_only=False)
-
-
-def without_given(value: Json, *, items_only: bool) -> Json:
-    """Copy a JSON value without marked fences and contexts, or only without the fences of catalog items."""
-    return _with_texts(value, lambda text, name: _ITEMS.sub("", text) if items_only else _own_text(text))
+    return _with_texts(value, lambda text, name: _own_text(text))
 
 
 def _with_texts(value: Json, change: Callable[[str, str], str], name: str = "", depth: int = 0) -> Json:
