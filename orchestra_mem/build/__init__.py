@@ -176,7 +176,8 @@ def environ_for(project: Path) -> Mapping[str, str]:
     def holds(name: str, value: str) -> bool:
         section, _, key = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
         if section == "storage" and key in ("url", "schema_name"):
-            return own is not None and own.origin_of(f"storage.{key}") == DEFAULT_ORIGIN
+            origins = {own.origin_of(f"storage.{each}") for each in ("url", key)} if own else None
+            return origins == {DEFAULT_ORIGIN}
         is_folder = section == "orchestrator" and key in ("memory_dir", "session_dir")
         return section != "project" and not (is_folder and os.path.isabs(value))
 

@@ -192,9 +192,8 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
             if settings.storage.url:
                 with closing(working_copy(database, place.home, settings.storage.schema_name)) as copies:
                     texts += copies.forget_former(redactor.text)
-        finally:
-            if texts or files:
-                database.compact()
+        finally:  # even if nothing was left to redact: an earlier call may have been killed here
+            database.compact()
         # Delete the index again: a running program may have indexed a text before it was rewritten.
         shutil.rmtree(place.home / "index", ignore_errors=True)
     return RedactionResult(texts=texts, files=len(files))

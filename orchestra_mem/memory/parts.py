@@ -130,7 +130,8 @@ class CatalogParts:
         except OrchestraMemError as error:
             self.reporter.failed("catalog", error)
         else:
-            self.reporter.recovered("catalog")
+            if not (self.learner.waits or self.documents.unseen):
+                self.reporter.recovered("catalog")
 
     def write(self) -> None:
         """Write the documents whose items have changed. Report failures and retry later."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from functools import partial
@@ -320,9 +320,9 @@ class CatalogDocuments(EditedDocuments):
             self.write()
         for agent in {item.ci_source for item in items}:
             without = partial(_without, [f"(M{item.number})" for item in items if item.ci_source == agent])
-            with self.lock, self.store.lock():
-                self.ledger.change_former(document_name(agent), without)
-                self.store.forget_former(self.writers[0].path(document_name(agent)), without)
+            with self.lock, self.store.lock(), ExitStack() as others:  # all steps, even if one fails
+                others.callback(self.store.forget_former, self.writers[0].path(document_name(agent)), without)
+                others.callback(self.ledger.change_former, document_name(agent), without)
                 for version in self.store.versions(document_name(agent)):
                     text = self.store.read_version(version)
                     if (kept := without(text)) != text:

@@ -213,7 +213,7 @@ class SqlLedger(Stored):
 
     def keep_written_file(self, document: str, left: str) -> None:
         """Store the full text of a document after a write, as a merge base for editors that have it open."""
-        packed = zlib.compress(left.encode("utf-8", "surrogateescape"), level=1)
+        packed = _packed(left)
         with self._database.transaction("left"):
             self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", (document, packed))
             self._database.write("left", _LEFT_LONG_AGO, (document, _LEFT_BYTES))
@@ -225,13 +225,20 @@ class SqlLedger(Stored):
             yield unpack_text(packed)
 
     def change_former(self, document: str, change: Callable[[str], str]) -> None:
-        """Apply `change` to the texts of `written_files` and to the text of `last_read`."""
+        """Apply `change` to the texts of `written_files` and of `last_read`; delete texts that cannot be unpacked."""
+        query = "SELECT id, text FROM documents_left WHERE name = ?"
         with self._database.transaction("left"):
-            former, read = [*map(change, self.written_files(document))], self.last_read(document)
-            self._database.write("left", "DELETE FROM documents_left WHERE name = ?", (document,))
-            for text in former:
-                self.keep_written_file(document, text)
-            self.note_read(document, replace(read, text=change(read.text)))
+            for number, packed in self._database.rows(query, (document,)):
+                try:
+                    changed = change(text := unpack_text(packed))
+                except zlib.error:
+                    self._database.write("left", "DELETE FROM documents_left WHERE id = ?", (number,))
+                    continue
+                if changed != text:
+                    row = _packed(changed), number
+                    self._database.write("left", "UPDATE documents_left SET text = ? WHERE id = ?", row)
+            if (changed := change((read := self.last_read(document)).text)) != read.text:
+                self.note_read(document, replace(read, text=changed))
 
     def last_read(self, document: str) -> ReadDocument:
         """Return the document as of the last reading of people's edits; empty if no edits were ever read."""
@@ -267,6 +274,10 @@ class SqlLedger(Stored):
     def notices(self) -> list[Notice]:
         """Return the unresolved notices, oldest first."""
         return self._database.find(_NOTICES, "WHERE resolved IS NULL ORDER BY id")
+
+
+def _packed(text: str) -> bytes:
+    return zlib.compress(text.encode("utf-8", "surrogateescape"), level=1)
 
 
 def unpack_text(packed: bytes) -> str:

@@ -6,6 +6,7 @@ import logging
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -195,17 +196,25 @@ class CopyHistory:
     def former(self) -> Iterator[tuple[str, str, tuple[str, str, object]]]:
         """Yield the earlier contents of all copies: the copy's name, the text, and the row's table, key and value."""
         for name, table, key, value, packed in self._run(_FORMER):
-            yield name, decode(zlib.decompress(packed)), (table, key, value)
+            with suppress(zlib.error):
+                yield name, decode(zlib.decompress(packed)), (table, key, value)
 
     def forget_former(self, change: Callable[[str], str], copy: str | None = None) -> int:
-        """Delete the contents of one copy, or all, that `change` would change, from the file too; count them."""
-        gone = {row for name, text, row in self.former() if copy in (None, name) and change(text) != text}
-        for table, key, value in gone:
-            self._run(f"DELETE FROM {table} WHERE {key} = ?", value)
-        if gone:  # deleted rows remain in the file and its log
-            self._run("VACUUM")
-            self._run("PRAGMA wal_checkpoint(TRUNCATE)")
-        return len(gone)
+        """Apply `change` to the contents of one copy, or all, in the file too; count those that it changed.
+
+        Contents stay as merge bases, but a text that is being sent is deleted.
+        """
+        known = [each for each in self.former() if copy in (None, each[0])]
+        changed = {row: new for _, text, row in known if (new := change(text)) != text}
+        for (table, key, value), text in changed.items():
+            if table == "seen":
+                self._run("UPDATE seen SET text = ? WHERE id = ?", _packed(text), value)
+            else:
+                self._run(f"DELETE FROM {table} WHERE {key} = ?", value)
+        # What was overwritten remains in the file and its log, also from a call that was killed here.
+        self._run("VACUUM")
+        self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+        return len(changed)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
