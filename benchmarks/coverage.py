@@ -34,7 +34,7 @@ TARGETS: dict[str, Target] = {
 BUDGETS = (1_000, 2_000, 4_000)
 DIALOGUES = Path(__file__).resolve().parent / "data" / "dialogues.jsonl"
 _SMALL, _SHORT_TURNS = 120, 8
-_QUICK_QUESTIONS, _QUICK_DIALOGUES = 60, 40
+_QUICK_EVERY, _QUICK_DIALOGUES = 2, 40
 
 
 def record_talk(memory: OrchestratorContextManager, talk: Talk) -> None:
@@ -43,12 +43,13 @@ def record_talk(memory: OrchestratorContextManager, talk: Talk) -> None:
         memory.record_operation("message", operation.data, agent=operation.agent, timestamp=operation.timestamp)
 
 
-def measure_evidence(talk: Talk, questions: int | None, report: dict[str, list[float]]) -> None:
-    """Ask the questions of a talk at each token budget."""
+def measure_evidence(talk: Talk, every: int, report: dict[str, list[float]]) -> None:
+    """Ask every nth question of a talk at each token budget, once all its turns are in the index."""
     said = {operation.id: _plain(_text_of(operation)) for operation in talk.operations}
     with tempfile.TemporaryDirectory(prefix="coverage-") as folder, open_memory(folder) as memory:
         record_talk(memory, talk)
-        for question in talk.questions[:questions]:
+        memory.update_index()
+        for question in talk.questions[::every]:
             wanted = [said[number] for number in question.evidence]
             for budget in BUDGETS:
                 context = memory.get_orchestrator_context("answer", budget, query=question.text)
@@ -87,7 +88,7 @@ def measure(options: Options, report: Report) -> None:
     path = options.data / "locomo-dev.json"
     talks = load_talks(path) if path.exists() else []
     for talk in talks[:1] if options.quick else talks:
-        measure_evidence(talk, _QUICK_QUESTIONS if options.quick else None, found)
+        measure_evidence(talk, _QUICK_EVERY if options.quick else 1, found)
         say(f"coverage: {talk.name} done")
     dialogues = load_dialogues(DIALOGUES)
     for dialogue in dialogues[:: len(dialogues) // _QUICK_DIALOGUES] if options.quick else dialogues:

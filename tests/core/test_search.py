@@ -90,19 +90,26 @@ def test_what_stands_around_helps() -> None:
     assert "Because one file is easier to back up than a server." in found
 
 
+def test_what_was_said_on_the_same_day_helps_in_a_long_session() -> None:
+    """In a session of several days, of two equal answers the one from the day of the question's topic ranks first."""
+    door, other = "The doors opened at nine.", [f"Part {n} is green." for n in range(5)]
+    said = ["We went to the saffron gallery.", *other, door, *other, door]
+    operations = [operation(n, "Ann", {"text": each}, days=9 * (n > 7)) for n, each in enumerate(said, start=1)]
+    hits = searcher_of(operations).search("did the doors of the saffron gallery open at nine", NOW)
+    assert [hit.chunk.operation for hit in hits if hit.chunk.text == door] == [7, 13]
+
+
 def test_exact_names_come_first_even_where_they_repeat_themselves() -> None:
     """The penalty for near-duplicates never ranks a hit with the exact name below one without."""
     said = ["Restart the worker, see run_worker."] * 4 + ["Restarting the worker went well again."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
-    searcher = searcher_of(operations)
-    hits = searcher.search("did restarting the worker go well with run_worker", NOW)
+    hits = searcher_of(operations).search("did restarting the worker go well with run_worker", NOW)
     assert [bool(hit.reasons.identifiers) for hit in hits] == [True] * 4 + [False]
 
 
 def test_who_is_named_goes_before() -> None:
     """Of two agents who said the same, the one named in the query ranks first."""
-    both = [operation(1, "Ann", {"text": "I like tea."}), operation(2, "Ben", {"text": "I like tea."})]
-    searcher = searcher_of(both)
+    searcher = searcher_of([operation(n, name, {"text": "I like tea."}) for n, name in ((1, "Ann"), (2, "Ben"))])
     assert [searcher.search(f"what does {name} like", NOW)[0].chunk.agent for name in ("Ann", "Ben")] == ["Ann", "Ben"]
 
 
@@ -112,9 +119,7 @@ def test_a_time_named_goes_before_and_is_found_among_many() -> None:
         operation(number, "Ann", {"text": f"We went hiking, tour {number}."}, session=f"s{number}", days=number)
         for number in range(1, 301)
     ]
-    searcher = searcher_of(days)
-    now = START + timedelta(days=301)
-    first, *_ = searcher.search("Where did they go hiking on 10 June 2024?", now)
+    first, *_ = searcher_of(days).search("Where did they go hiking on 10 June 2024?", START + timedelta(days=301))
     assert first.chunk.operation == 40
     assert dict(first.reasons.shares)["period"] > 0
 
@@ -126,8 +131,7 @@ def test_near_duplicates_do_not_fill_the_answer() -> None:
     """A text that was said five times fills one of two places, and the other text the second."""
     said = ["We deploy on Fridays only."] * 5 + ["We deploy on Mondays after the review."]
     operations = [operation(n, "Ann", {"text": text}, session=f"s{n}") for n, text in enumerate(said, start=1)]
-    searcher = searcher_of(operations)
-    assert set(texts(searcher.search("do we deploy on Fridays", NOW, limit=2))) == set(said)
+    assert set(texts(searcher_of(operations).search("do we deploy on Fridays", NOW, limit=2))) == set(said)
 
 
 # Late interaction
@@ -170,6 +174,5 @@ def test_without_vectors_words_are_met_by_their_stems() -> None:
 
 def test_texts_whose_words_are_not_cut_are_compared_by_stems() -> None:
     """Texts indexed without word tokens, as when the embedder failed, are still found by their stems."""
-    index = index_of(chunks_of_talk(), words=None)
-    searcher = Searcher(index, EMBEDDER, EMBEDDER)
+    searcher = Searcher(index_of(chunks_of_talk(), words=None), EMBEDDER, EMBEDDER)
     assert texts(searcher.search("When was the database moved?", NOW))[0] == TALK[1][1]

@@ -22,6 +22,7 @@ from orchestra_mem.core.search.ranking import (
     priors_of,
     recency,
     shares_of,
+    split_at_pauses,
     substance,
     to_one,
 )
@@ -105,7 +106,7 @@ class Searcher:
             rarities=rarities[: len(matches)],
             before=before,
             behind=behind,
-            groups=outlines.groups,
+            groups=split_at_pauses(outlines.groups, outlines.times),
             traits=_traits(outlines, question),
             priors=_priors(outlines, now, session, self.weights.half_life_days),
         )

@@ -67,7 +67,7 @@ class Pool:
         rarities: Rarity of each query word, float32, shape (words,), positive.
         before: Row of the previous chunk in the same group, int64, shape (n,); -1 if that is not a candidate.
         behind: Row of the next chunk in the same group, int64, shape (n,); -1 if that is not a candidate.
-        groups: Number of the group, int64, shape (n,).
+        groups: Number of the group from `split_at_pauses`, int64, shape (n,).
         traits: Values by the name of their weight, each float32, shape (n,), 0 to 1.
         priors: Values by the name of their weight, each float32, shape (n,), -1 to 1.
     """
@@ -91,9 +91,9 @@ _STATEMENT_KEEPS = 0.5
 _AFTER_HALF_LIFE_DAYS, _AHEAD_HALF_LIFE_DAYS = 14.0, 3.0
 """Half-lives of `nearness` after and before a named period: events are recorded afterwards more often than before."""
 
-_OUTSIDE = 0.8
-_SECONDS_A_DAY = 86_400.0
+_OUTSIDE, _SECONDS_A_DAY = 0.8, 86_400.0
 _NEAR_DUPLICATE = 0.9
+_PAUSE_S = 7_200  # a session may last for months; with LoCoMo as one session, ten minutes to a day are equally good
 _FULL_TEXT_WORDS = 30  # with this many distinct words a text has full `substance`
 
 
@@ -159,6 +159,15 @@ def recency(seconds: NDArray[np.float64], now: datetime, half_life_days: float) 
     return recent
 
 
+def split_at_pauses(groups: Rows, seconds: NDArray[np.float64]) -> Rows:
+    """Split groups where nothing was recorded for `_PAUSE_S`, and return the new group numbers, 0 or higher."""
+    order = np.lexsort((seconds, groups))
+    begins = (np.diff(groups[order], prepend=-1) != 0) | (np.diff(seconds[order], prepend=np.nan) > _PAUSE_S)
+    numbers = np.empty_like(groups)
+    numbers[order] = np.cumsum(begins)
+    return numbers
+
+
 def substance(word_counts: Rows) -> Floats:
     """Rate texts 0 to 1 by their number of distinct words: short ones, such as greetings and thanks, answer nothing."""
     return np.minimum(1.0, np.log1p(word_counts) / math.log1p(_FULL_TEXT_WORDS)).astype(np.float32)
@@ -216,22 +225,15 @@ def _weighted_mean(matches: Floats, rarities: Floats) -> Floats:
 def _taken(values: Floats, rows: Rows) -> Floats:
     """Return the values at the given rows, 0 for row -1."""
     padded = np.concatenate([values, np.zeros((*values.shape[:-1], 1), np.float32)], axis=-1)
-    taken: Floats = padded[..., rows]
-    return taken
+    return padded.take(rows, axis=-1)
 
 
 def _chained(rows: Rows) -> Rows:
     """Follow the row numbers twice; -1 if either step is -1."""
-    chained: Rows = np.append(rows, -1)[rows]
-    return chained
+    return np.append(rows, -1).take(rows)
 
 
 def _best_of_group(values: Floats, groups: Rows) -> Floats:
-    if not len(groups):
-        return values
-    order = np.argsort(groups, kind="stable")
-    first = np.flatnonzero(np.diff(groups[order], prepend=groups[order[0]] - 1))
-    best = np.maximum.reduceat(values[..., order], first, axis=-1)
-    _, group_of_row = np.unique(groups, return_inverse=True)
-    taken: Floats = best[..., group_of_row]
-    return taken
+    best = np.zeros((*values.shape[:-1], int(groups.max(initial=-1)) + 1), np.float32)
+    np.maximum.at(best.T, groups, values.T)
+    return best.take(groups, axis=-1)
