@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
@@ -163,8 +163,7 @@ def _with_common_options(function: _Function, *, json_lines: bool, bare: bool) -
             return
         run = Invocation(project, as_json, debug)
         with _errors_as_messages(run), _logging_to_stderr(debug):
-            if "run" in wanted:
-                given["run"] = run
+            given |= {"run": run} if "run" in wanted else {}
             if "memory" in wanted:
                 with run.open() as memory:
                     result = function(memory=memory, **given)
@@ -275,13 +274,12 @@ class Invocation:
             if isinstance(each, str):
                 sys.stdout.write(f"{each}\n")
                 continue
-            from rich.table import Table
-            from rich.text import Text
+            from rich import table, text
 
             # `Console.print` ignores the wrapping options of a `Text`, so they are passed as arguments.
-            folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, Text) else {}
-            if self.out.width == _PIPED_COLUMNS and isinstance(each, Table):
-                each.expand = False
+            folds: Any = {"no_wrap": each.no_wrap, "overflow": each.overflow} if isinstance(each, text.Text) else {}
+            if self.out.width == _PIPED_COLUMNS and isinstance(each, table.Table):
+                each.expand, each.columns = False, [replace(column, max_width=None) for column in each.columns]
             self.out.print(each, **folds)
         sys.stdout.flush()
 

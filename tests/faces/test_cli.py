@@ -155,6 +155,15 @@ def test_what_a_pipe_reads_is_whole(run: Any, monkeypatch: pytest.MonkeyPatch) -
         assert max(map(len, shown.splitlines())) < len(said) + 80
 
 
+def test_a_long_name_is_whole_in_a_pipe(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe gets whole names of agents, which a terminal's table cuts."""
+    agent = "reviewer-of-the-frontend-team"
+    run("record", "note", "--text", "short", "--agent", agent)
+    assert agent not in run("ops")
+    monkeypatch.delenv("COLUMNS")
+    assert agent in run("ops")
+
+
 @pytest.mark.parametrize("columns", ["", "0", "wide"])
 def test_a_width_that_is_none_cuts_nothing(run: Any, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
     """With a `COLUMNS` that names no width, as some programs set it, a pipe gets whole lines, too."""
