@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
+from orchestra_mem.core.documents.episodic import written_at
 from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
 from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
@@ -245,13 +246,14 @@ def fact_changes(
     edited = [(fact, _edited(fact, edits)) for fact in ledger.must_keeps_by_id(numbers)]
     changed = [(before, after) for before, after in edited if after != before]
     new = _new(edits.added, ledger.next_must_keep_id(), now)
-    return new, [*changed, *_repetitions(changed, "".join(text.said for text in texts.values()), ledger)]
+    return new, [*changed, *_repetitions(changed, [*texts.values()], ledger)]
 
 
 def _repetitions(
-    changed: Sequence[tuple[MustKeep, MustKeep]], said: str, ledger: Ledger
+    changed: Sequence[tuple[MustKeep, MustKeep]], texts: Sequence[EditedText], ledger: Ledger
 ) -> Iterator[tuple[MustKeep, MustKeep]]:
-    """End the earlier facts that the line of a changed fact also stood for, except those that have a line in `said`."""
+    """End the facts that the line of a changed fact also stood for: older than the texts, and without a line there."""
+    said, written = "".join(text.said for text in texts), max((written_at(text.base) for text in texts), default="")
     ended = {
         (old.kind, old.text.casefold()): new
         for old, new in changed
@@ -260,7 +262,8 @@ def _repetitions(
     done = {old.id for old, _ in changed}
     for fact in ledger.must_keeps(kinds=REPEATED, status=_STANDING) if ended else ():
         new = ended.get((fact.kind, fact.text.casefold()))
-        if new and fact.id < new.id and fact.id not in done and f"(K{fact.id})" not in said:
+        stays = fact.timestamp.astimezone(UTC).isoformat(timespec="milliseconds") > written or f"(K{fact.id})" in said
+        if new and fact.id not in done and not stays:
             if new.status is MustKeepStatus.REMOVED:
                 yield fact, replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
             else:

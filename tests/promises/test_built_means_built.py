@@ -292,6 +292,27 @@ def test_of_what_a_person_took_out_no_earlier_report_comes_back(tmp_path: Path, 
         assert "- The migration is finished. (K4)" in path.read_text()
 
 
+def test_a_deleted_report_ends_what_repeated_it_but_nothing_later(tmp_path: Path) -> None:
+    """A deleted line of a person's report ends an agent's repetition of it; what is reported after that is shown."""
+    said = "The upload of invoices is still broken on Windows."
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("message", {"role": "user", "text": said})
+        memory.record_operation("message", {"role": "assistant", "text": said})
+        memory.flush_session()
+        path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+        assert f"- {said} (K1)\n" in path.read_text()
+        path.write_text(path.read_text().replace(f"- {said} (K1)\n", ""))
+        memory.record_operation("note", {"text": "another day"})
+        memory.flush_session()
+        assert said not in path.read_text()
+        for number in (3, 4):
+            time.sleep(0.01)
+            memory.record_operation("message", {"role": "user", "text": said})
+            path.write_text(path.read_text().replace(f"- {said} (K{number - 1})\n", ""))
+            memory.flush_session()
+            assert re.findall(f"- {said}.*", path.read_text()) == [f"- {said} (K{number})"]
+
+
 def test_a_persons_wording_gives_way_to_no_repetition(tmp_path: Path) -> None:
     """A failure that a person reworded stays shown when a tool prints the same words, also once that is long ago."""
     shown = []
