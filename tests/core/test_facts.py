@@ -192,6 +192,15 @@ def test_a_status_line_is_no_prose() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "said", ["[10:00] Ana: The release moves to Friday.", "配置(默认)、端口(8080)、代理(nginx)都要改，参数(见下)不变。"]
+)
+def test_a_line_of_a_chat_and_a_dense_sentence_are_prose(said: str) -> None:
+    """A time before a speaker, and brackets in a sentence of Chinese, do not make it a log line or code."""
+    assert reads_as_prose(said)
+    assert not reads_as_prose("[10:00:02] INFO: the worker started")
+
+
 def test_failures_in_tool_output_are_found_but_few() -> None:
     """A failing command yields its exit status and at most two lines of its output."""
     lines = "".join(f"ERROR: part {number} is missing\n" for number in range(50))

@@ -304,6 +304,7 @@ _CODE_START = re.compile(
 )
 TICK = re.compile(r"\[([ xX\u2713\u2714]?)\]\s+")
 """The box of a task at the beginning of a sentence."""
+_TIMED = re.compile(r"\[\d{1,2}:\d\d(?::\d\d)?\] (?=[^\W\d_]+[ \w]{0,30}: )")  # a line of a chat: `[10:00] Ana: …`
 _SYMBOL = re.compile(r"[{}<>=;|\\$&^\[\]~→│┃]|\w\(|::|\w_\w")
 _DRAWN = re.compile(r"[\u2500-\u25ff]")  # what terminals draw boxes, bars and blocks with
 _COLUMNS = re.compile(r"\S {4,}\S.*\S {4,}\S|(?: · .*){3}")
@@ -363,11 +364,12 @@ def masked(sentence: str, *, quotes: bool) -> str:
 
 def reads_as_prose(sentence: str) -> bool:
     """Check whether a sentence is prose, not code, markup, a log line, a table row or a quoted or numbered line."""
-    sentence = TICK.sub("", sentence, count=1) if "[" in sentence else sentence
+    sentence = _TIMED.sub("", TICK.sub("", sentence, count=1), count=1) if "[" in sentence else sentence
     if _CODE_START.match(sentence) or _LINE_NUMBERED.match(sentence):
         return False
     if ("    " in sentence or " · " in sentence) and _COLUMNS.search(sentence):
         return False
     if 2 * len(_DRAWN.findall(sentence)) > len(sentence):
         return False
-    return len(_SYMBOL.findall(sentence)) <= 2 + len(sentence) // 30
+    # In bytes, since a sentence of Chinese has few characters.
+    return len(_SYMBOL.findall(sentence)) <= 2 + len(sentence.encode("utf-8", "surrogatepass")) // 30
