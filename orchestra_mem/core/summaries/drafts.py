@@ -193,7 +193,11 @@ def draft_of(material: Material, *, target_tokens: int, counter: TokenCounter) -
     least = int(target_tokens * _LEAST_BODY) if material.facts else 0
     room = max(target_tokens - counter.count(material.kept), least)
     budget = chars_for(room, "\n".join(passage.text for passage in material.passages), counter)
-    chosen = extract(material.passages, budget=budget, said=material.kept)
+
+    def used(text: str) -> float:  # what is chosen may have other tokens than the source: prose among code
+        return counter.count(text) / room
+
+    chosen = extract(material.passages, budget=budget, said=material.kept, used=used)
     return checked(material, render(sound(material, chosen)), counter)
 
 

@@ -11,7 +11,7 @@ the answers' words survive without them, 0.898 with them (`benchmarks/_locomo.py
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush, heapreplace
 from math import log
@@ -62,15 +62,23 @@ class _Unit:
     seen: int = -1  # number of picks when its gain was last computed
 
 
-def extract(passages: Sequence[Passage], *, budget: int, said: str = "") -> tuple[Passage, ...]:
+def extract(
+    passages: Sequence[Passage], *, budget: int, said: str = "", used: Callable[[str], float] | None = None
+) -> tuple[Passage, ...]:
     """Select the sentences that cover most content within a budget, and return them in the order of the source.
 
     Args:
         passages: The source, oldest first.
         budget: Maximum number of characters of `render(result)`, 0 and up.
         said: Text that the reader sees elsewhere; its words count as covered.
+        used: Returns the share of the room that a rendered extract takes. If given, `budget` is an estimate, which is
+            corrected by it once.
     """
-    return _Choice(passages, said).fit(budget) if budget > 0 else ()
+    if budget <= 0:
+        return ()
+    choice = _Choice(passages, said)
+    found = choice.fit(budget)
+    return choice.fit(int(budget / share)) if used and (share := used(render(found))) else found
 
 
 def render(extracts: Iterable[Passage]) -> str:
@@ -157,7 +165,7 @@ class _Choice:
 
     def fit(self, budget: int) -> tuple[Passage, ...]:
         """Select by estimated sizes, and correct the estimate by the true size until nothing more fits."""
-        allowed, size = budget, 0
+        allowed, size = budget, self._size() if self.picks else 0
         for _ in range(_MAX_FITTINGS):
             before = len(self.picks)
             self._choose(allowed)
