@@ -53,6 +53,7 @@ def test_an_old_archive_goes_and_what_was_said_stays(tmp_path: Path, clock: Cloc
     archives = _three_sessions(tmp_path, clock)
     with _opened(tmp_path, clock, keep_days=3) as memory:
         operations = memory.operations()
+        memory.update_index()
         before = {hit.chunk.text for hit in memory.search("drawer of the lamp", limit=40).hits}
         done = memory.clean_up()
         assert (list(done.archives), done.archives_kept) == ([archives[0].name], ())
@@ -62,6 +63,7 @@ def test_an_old_archive_goes_and_what_was_said_stays(tmp_path: Path, clock: Cloc
         assert (entry.items, entry.detail) == ((first.id,), archives[0].name)
         assert memory.operations() == operations
         assert first.archive is None
+        memory.update_index()
         after = memory.search("drawer of the lamp", limit=40).hits
         assert len(before & {hit.chunk.text for hit in after}) >= len(before) - 2
         assert archives[0].name not in {hit.chunk.source for hit in after}

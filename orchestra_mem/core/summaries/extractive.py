@@ -78,7 +78,8 @@ def extract(
         return ()
     choice = _Choice(passages, said)
     found = choice.fit(budget)
-    return choice.fit(int(budget / share)) if used and (share := used(render(found))) else found
+    text = render(found)
+    return choice.fit(int(len(text) / share)) if used and (share := used(text)) else found
 
 
 def render(extracts: Iterable[Passage]) -> str:
