@@ -127,8 +127,9 @@ def test_what_no_call_takes_is_refused(memory: OrchestratorContextManager) -> No
     """A negative token budget and an unknown kind of fact raise `ValueError`."""
     with pytest.raises(ValueError, match=r"^max_tokens is -1: a budget cannot be negative$"):
         memory.get_orchestrator_context("x", -1)
-    with pytest.raises(ValueError, match=r"^'decisions' is not a valid MustKeepKind$"):
-        memory.facts("decisions")  # type: ignore[arg-type]
+    for kind in ("decisions", ""):
+        with pytest.raises(ValueError, match=f"^{kind!r} is not a valid MustKeepKind$"):
+            memory.facts(kind)  # type: ignore[arg-type]
 
 
 # Queries

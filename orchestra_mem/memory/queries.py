@@ -168,7 +168,7 @@ class SearchCalls:
         Raises:
             ValueError: There is no such kind.
         """
-        kinds = (MustKeepKind(kind),) if kind else ()
+        kinds = () if kind is None else (MustKeepKind(kind),)
         status = MustKeepStatus.STANDING if standing else None
         while True:
             with self._life.settled():

@@ -148,11 +148,13 @@ class Resolver:
 
 
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:
-    """Return the candidates that an answer names, by number or phrase, of all items if none are given; else ()."""
+    """Return the candidates that an answer names, by number or phrase; without any, an item by number or title."""
     said = line.strip().rstrip(".!").lower()
     found = resolve_text(said, talk.listing(candidates))
     named = tuple(item.id for item in found.items)
-    return named if (set(named) <= set(candidates) if candidates else ITEM.fullmatch(said)) else ()
+    if candidates:
+        return named if set(named) <= set(candidates) else ()
+    return named if ITEM.fullmatch(said) and re.search(r'[\d"]', said) else ()
 
 
 def speaker() -> str:

@@ -329,6 +329,35 @@ def test_what_is_done_is_open_no_more() -> None:
     assert [fact.status for fact in settle([wanted, other, done])] == [DONE, STANDING, STANDING]
 
 
+def test_work_that_succeeds_ends_no_failure_of_other_work() -> None:
+    """A completion leaves failures of other subjects, also in the same operation, and of other checks."""
+    crash = {"task": "invoice export", "status": "failed", "error": "segfault in libxlsx on Windows"}
+    told: list[Json] = [
+        {"results": [{"task": "deploy the shop", "status": "failed"}, crash]},
+        {"task": "deploy the shop", "status": "completed"},
+    ]
+    found = find_in_operations([_operation("task_execution", data, number) for number, data in enumerate(told, 1)])
+    facts = [replace(fact, id=number) for number, fact in enumerate((each for row in found for each in row), 1)]
+    standing = [fact.text for fact in settle(facts) if fact.status is STANDING and fact.operation == 1]
+    assert standing == ["status: failed (invoice export)", "segfault in libxlsx on Windows"]
+    checks = [
+        _fact("lint: failed (api)", 1, MustKeepKind.FAILURE),
+        _fact("build: passed (api)", 2, MustKeepKind.COMPLETION),
+    ]
+    assert settle(checks)[0].status is STANDING
+
+
+def test_tries_at_much_work_are_settled_in_linear_time() -> None:
+    """Settling failures and completions of many subjects takes time about linear in their number."""
+
+    def outcomes(count: int) -> list[MustKeep]:
+        failed = [_fact(f"status: failed (job {n})", n, MustKeepKind.FAILURE) for n in range(1, count)]
+        done = [_fact(f"status: completed (work {n})", count + n, MustKeepKind.COMPLETION) for n in range(1, count)]
+        return [*failed, *done]
+
+    assert_linear(lambda count: settle(outcomes(count)), 4_000)
+
+
 def test_work_that_succeeds_at_last_leaves_no_failure_behind() -> None:
     """A completion closes all earlier tries at its subject, with their errors, and all repetitions of an open item."""
     tried: dict[str, Json] = {"task": "deploy", "status": "failed", "error": "the disk is full", "exit_code": 3}

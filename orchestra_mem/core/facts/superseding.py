@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import exp, log, log1p
@@ -33,6 +33,8 @@ UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
 _COMPLETION, _FAILURE, _OPEN, _ROLE = (
     MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE,
 )  # fmt: skip
+# Fields that tell the outcome of all of a task, and not of one check of it.
+_WHOLE = frozenset("status state result outcome success succeeded passed completed done finished".split())
 _CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, _COMPLETION)
 _KINDS = (*_CHANGED, _COMPLETION)
 _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKeepKind}
@@ -274,6 +276,9 @@ class Standing:
     def __init__(self) -> None:
         self._facts: dict[int, Topic] = {}
         self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
+        # The operations that had an outcome about a subject, and the subjects of the unfinished facts of operations.
+        self._tries: dict[str, dict[int, None]] = defaultdict(dict)
+        self._unfinished: dict[int, dict[int, str]] = defaultdict(dict)
 
     def add(self, number: int, fact: MustKeep) -> None:
         """Add a fact if it is of a kind that can be changed."""
@@ -281,6 +286,9 @@ class Standing:
             self._facts[number] = topic = topic_of(fact.text)
             for word in topic.words:
                 self._by_word[word][number] = None
+        if fact.kind in UNFINISHED and fact.operation:
+            self._unfinished[fact.operation][number] = subject = _subject_of(fact.text)
+            self._tries[subject][fact.operation] = None
 
     def remove(self, number: int) -> None:
         """Remove a fact that is no longer active."""
@@ -308,18 +316,24 @@ class Standing:
         least = REPORTED if fact.kind is _COMPLETION else SURE
         likeliest = sorted(chances, key=lambda number: -chances[number])
         sure = [number for number in likeliest[:1] if chances[number] >= least]
-        ended = {*sure, *self._ended_with([facts[number].text for number in sure], fact, facts)}
+        told = [facts[number].text for number in sure]
+        ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]
         return [*repeated, *((number, True) for number in ended), *doubted[:1]]
 
-    def _ended_with(self, texts: Sequence[str], fact: MustKeep, facts: Sequence[MustKeep]) -> list[int]:
-        """Return the facts with one of the texts, and the outcomes and failures of tries at a completed subject."""
-        about = _subject_of(fact.text) if fact.kind is _COMPLETION else ""
-        may = [number for number in self._facts if may_change(fact, facts[number])] if texts or about else []
-        tried = {number for number in may if about and _subject_of(facts[number].text) == about}
-        tries = {facts[number].operation for number in tried} - {0}
-        failed = {number for number in may if facts[number].kind is _FAILURE and facts[number].operation in tries}
-        return [number for number in may if facts[number].text in texts or number in tried | failed]
+    def _tried(self, fact: MustKeep, facts: Sequence[MustKeep]) -> Iterator[int]:
+        """Yield the outcomes of earlier tries at the subject that a fact completes, and their failures.
+
+        Failures of an operation with outcomes of several subjects may belong to any of these, and are not ended.
+        """
+        about = _subject_of(fact.text) if fact.kind is _COMPLETION and fact.text.partition(":")[0] in _WHOLE else ""
+        for operation in self._tries.get(about, ()) if about else ():
+            tried = self._unfinished[operation]
+            alone = {*tried.values()} <= {about, ""}
+            for number, subject in tried.items():
+                ends = subject == about or (alone and facts[number].kind is _FAILURE)
+                if ends and number in self._facts and may_change(fact, facts[number]):
+                    yield number
 
     def near(self, topic: Topic) -> Iterable[int]:
         """Return the numbers of facts that share a word with a topic, by rarity of the word, then newest first."""

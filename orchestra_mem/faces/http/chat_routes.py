@@ -190,7 +190,8 @@ class ChatEndpoint:
             response = await stack.enter_async_context(self._relay.send("POST", "/v1/chat/completions", body))
             if (kind := response.headers["content-type"]).startswith("text/event-stream") and response.is_success:
                 return _Stream(self._relay.chunks(response), headers, kind, record, stack.pop_all())
-            if wait := response.headers.get("retry-after"):
+            wait = response.headers.get("retry-after", "")
+            if wait.isascii() and wait.isprintable() and 0 < len(wait) < 64:
                 headers["Retry-After"] = wait
             raw = await response.aread()
             if response.is_success:
