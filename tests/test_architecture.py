@@ -43,15 +43,15 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 53_200,
-    "orchestra_mem/core": 12_560,
+    "orchestra_mem": 53_220,
+    "orchestra_mem/core": 12_580,
     "orchestra_mem/core/context": 1_150,
     "orchestra_mem/core/documents": 3_490,
-    "orchestra_mem/core/facts": 1_630,
+    "orchestra_mem/core/facts": 1_650,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_920,
     "orchestra_mem/core/work": 340,
-    "orchestra_mem/orchestrator": 3_880,
+    "orchestra_mem/orchestrator": 3_890,
     "orchestra_mem/tiers": 4_860,
     "orchestra_mem/adapters": 11_100,
     "orchestra_mem/memory": 3_220,
@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_670,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_370,
-    "tests": 34_180,
+    "tests": 34_210,
     "benchmarks": 10_590,
 }
 MAX_MODULE_LINES = 400

@@ -331,7 +331,7 @@ def test_what_is_done_is_open_no_more() -> None:
 
 def test_work_that_succeeds_ends_no_failure_of_other_work() -> None:
     """A completion leaves failures of other subjects, also in the same operation, and of other checks."""
-    crash = {"task": "invoice export", "status": "failed", "error": "segfault in libxlsx on Windows"}
+    crash: Json = {"task": "invoice export", "status": "failed", "error": "segfault in libxlsx on Windows"}
     told: list[Json] = [
         {"results": [{"task": "deploy the shop", "status": "failed"}, crash]},
         {"task": "deploy the shop", "status": "completed"},
