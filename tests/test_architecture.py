@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_670,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_370,
-    "tests": 34_210,
+    "tests": 34_230,
     "benchmarks": 10_590,
 }
 MAX_MODULE_LINES = 400

@@ -280,4 +280,5 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
         weight=HEAVIEST,
         author=Author.PERSON,
         status=status,
+        superseded_by=0 if status is _STANDING else fact.superseded_by,
     )

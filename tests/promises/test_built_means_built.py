@@ -252,6 +252,20 @@ def test_a_command_that_failed_long_ago_blocks_nothing(tmp_path: Path) -> None:
     assert told == [(True, True), (True, True), (False, True)]
 
 
+def test_a_line_that_a_person_rewords_is_not_doubted(tmp_path: Path) -> None:
+    """A person's new words for a decision are active, even if the machine took a later decision for its end."""
+    with open_memory(tmp_path) as memory:
+        for text in ("We deploy with Ansible from the office.", "We deploy with Terraform."):
+            memory.record_operation("decision", {"text": text})
+        memory.refresh()
+        assert [fact.superseded_by for fact in memory.facts()] == [2, 0]
+        log = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+        log.write_text(log.read_text().replace("from the office", "from home"))
+        memory.refresh()
+        assert [fact.superseded_by for fact in memory.facts()] == [0, 0]
+        assert "We deploy with Ansible from home. (K1)\n\n###" in log.read_text()
+
+
 def test_the_last_task_executed_is_what_ran_last(tmp_path: Path) -> None:
     """The last task executed is the item that ran last, not the one created last, whatever its kind."""
     with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
