@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
+from orchestra_mem.adapters.database.connection import REFUSALS
 from orchestra_mem.adapters.database.files import readable
 from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
@@ -125,7 +126,7 @@ def _is_left(path: Path) -> bool:
     except StorageReadOnlyError:  # an older schema: nothing may migrate a file that was left, so look for its triggers
         address, copy = readable(path)
         with copy or nullcontext(), closing(sqlite3.connect(address, uri=True)) as left:
-            return left.execute("SELECT 1 FROM sqlite_schema WHERE name GLOB 'moved_*'").fetchone() is not None
+            return left.execute(REFUSALS).fetchone() is not None
 
 
 def open_store(

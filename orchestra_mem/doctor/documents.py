@@ -191,7 +191,7 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
                 store.replace(path, redactor.text(text), expected=text, name="redact")
             if settings.storage.url:
                 with closing(working_copy(database, place.home, settings.storage.schema_name)) as copies:
-                    texts += copies.forget_former(redactor.text)
+                    texts += copies.change_former(redactor.text)
         finally:  # even if nothing was left to redact: an earlier call may have been killed here
             database.compact()
         # Delete the index again: a running program may have indexed a text before it was rewritten.

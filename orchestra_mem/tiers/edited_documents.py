@@ -321,7 +321,7 @@ class CatalogDocuments(EditedDocuments):
         for agent in {item.ci_source for item in items}:
             without = partial(_without, [f"(M{item.number})" for item in items if item.ci_source == agent])
             with self.lock, self.store.lock(), ExitStack() as others:  # all steps, even if one fails
-                others.callback(self.store.forget_former, self.writers[0].path(document_name(agent)), without)
+                others.callback(self.store.change_former, self.writers[0].path(document_name(agent)), without)
                 others.callback(self.ledger.change_former, document_name(agent), without)
                 for version in self.store.versions(document_name(agent)):
                     text = self.store.read_version(version)

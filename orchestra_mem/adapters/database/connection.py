@@ -28,6 +28,7 @@ from orchestra_mem.ports import WritePoint
 # A checkpoint waits for the disk. Every refresh runs a checkpoint, so that recording an operation runs one only after
 # 4,000 pages (16 MB) without a refresh. SQLite's default of 1,000 pages would show in the 99th percentile of latency.
 _CHECKPOINT_PAGES = 4_000
+REFUSALS = "SELECT name FROM sqlite_schema WHERE name GLOB 'moved_*'"  # the triggers of `Database.refuse_writes`
 _AT_ONCE_MS = 50  # longer than other processes hold the write lock to record an operation
 
 
@@ -94,7 +95,7 @@ class Database(SqlDatabase):
             # If read-only, this is the temporary copy of an empty database, which no other process has open.
             with nullcontext() if self.read_only else self.transaction("migrate"):
                 # The database of a moved memory refuses writes, which a migration needs.
-                marked = self._writer.execute("SELECT 1 FROM sqlite_schema WHERE name GLOB 'moved_*'").fetchone()
+                marked = self._writer.execute(REFUSALS).fetchone()
                 if words := moved_words(self) if marked else "":
                     self.refuse_writes("")
                 # Check again: another process may have migrated the file in the meantime.

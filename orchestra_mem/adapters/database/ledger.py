@@ -213,9 +213,9 @@ class SqlLedger(Stored):
 
     def keep_written_file(self, document: str, left: str) -> None:
         """Store the full text of a document after a write, as a merge base for editors that have it open."""
-        packed = _packed(left)
         with self._database.transaction("left"):
-            self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", (document, packed))
+            row = document, _packed(left)
+            self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", row)
             self._database.write("left", _LEFT_LONG_AGO, (document, _LEFT_BYTES))
 
     def written_files(self, document: str) -> Iterator[str]:
@@ -235,8 +235,8 @@ class SqlLedger(Stored):
                     self._database.write("left", "DELETE FROM documents_left WHERE id = ?", (number,))
                     continue
                 if changed != text:
-                    row = _packed(changed), number
-                    self._database.write("left", "UPDATE documents_left SET text = ? WHERE id = ?", row)
+                    update = "UPDATE documents_left SET text = ? WHERE id = ?"
+                    self._database.write("left", update, (_packed(changed), number))
             if (changed := change((read := self.last_read(document)).text)) != read.text:
                 self.note_read(document, replace(read, text=changed))
 

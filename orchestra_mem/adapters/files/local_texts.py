@@ -199,14 +199,13 @@ class CopyHistory:
             with suppress(zlib.error):
                 yield name, decode(zlib.decompress(packed)), (table, key, value)
 
-    def forget_former(self, change: Callable[[str], str], copy: str | None = None) -> int:
+    def change_former(self, change: Callable[[str], str], copy: str | None = None) -> int:
         """Apply `change` to the contents of one copy, or all, in the file too; count those that it changed.
 
         Contents stay as merge bases, but a text that is being sent is deleted.
         """
-        known = [each for each in self.former() if copy in (None, each[0])]
-        changed = {row: new for _, text, row in known if (new := change(text)) != text}
-        for (table, key, value), text in changed.items():
+        texts = {row: new for name, was, row in self.former() if copy in (None, name) and (new := change(was)) != was}
+        for (table, key, value), text in texts.items():
             if table == "seen":
                 self._run("UPDATE seen SET text = ? WHERE id = ?", _packed(text), value)
             else:
@@ -214,7 +213,7 @@ class CopyHistory:
         # What was overwritten remains in the file and its log, also from a call that was killed here.
         self._run("VACUUM")
         self._run("PRAGMA wal_checkpoint(TRUNCATE)")
-        return len(changed)
+        return len(texts)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

@@ -389,6 +389,6 @@ class SharedDocumentStore(FileDocumentStore):
                     self._share_removal(Path(version.path))
             return count
 
-    def forget_former(self, path: Path, change: Callable[[str], str]) -> None:
-        """Delete those earlier contents of this machine's copy of a document that `change` would change."""
-        self._copies.forget_former(change, self._name(path))
+    def change_former(self, path: Path, change: Callable[[str], str]) -> None:
+        """Apply `change` to the earlier contents of this machine's copy of a document."""
+        self._copies.change_former(change, self._name(path))

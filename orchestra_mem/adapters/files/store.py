@@ -297,7 +297,7 @@ class FileDocumentStore(DocumentReader):
             self._tell("version.prune.after")
         return len(old)
 
-    def forget_former(self, path: Path, change: Callable[[str], str]) -> None:
+    def change_former(self, path: Path, change: Callable[[str], str]) -> None:
         """Do nothing: this store keeps no former texts but versions."""
 
     def sweep(self, folders: tuple[Path, ...]) -> int:

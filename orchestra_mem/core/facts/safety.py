@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from orchestra_mem.core.facts.prose import TICK
 from orchestra_mem.types import MustKeepKind
 
 _RULES = (
@@ -63,7 +64,6 @@ _CERTAIN = (
     ),
     (MustKeepKind.OPEN_ITEM, r"^(?:todo|fixme|tbd|action item|open question|待办|offen:|pendiente:|à faire\s?:)"),
 )
-_TICK = re.compile(r"\[([ x✓✔]?)\]\s")
 
 # List items below a heading with one of these words, anywhere in the heading, are facts of that kind.
 _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
@@ -133,6 +133,6 @@ def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
 def safety_kind(sentence: str, *, certain: bool = False) -> tuple[MustKeepKind, bool] | None:
     """Return the kind of fact that (`certain`) safety words indicate, and whether they are certain, or None."""
     low = sentence.lower().replace("’", "'")
-    if tick := _TICK.match(low):
+    if tick := TICK.match(low):
         return (MustKeepKind.OPEN_ITEM if tick[1] in ("", " ") else MustKeepKind.COMPLETION), True
     return next(((kind, sure) for kind, sure, says in _patterns() if (sure or not certain) and says(low)), None)

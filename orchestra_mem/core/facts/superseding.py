@@ -288,7 +288,8 @@ class Standing:
                 self._by_word[word][number] = None
         if fact.kind in UNFINISHED and fact.operation:
             self._unfinished[fact.operation][number] = subject = _subject_of(fact.text)
-            self._tries[subject][fact.operation] = None
+            if subject:
+                self._tries[subject][fact.operation] = None
 
     def remove(self, number: int) -> None:
         """Remove a fact that is no longer active."""

@@ -91,7 +91,8 @@ _STATEMENT_KEEPS = 0.5
 _AFTER_HALF_LIFE_DAYS, _AHEAD_HALF_LIFE_DAYS = 14.0, 3.0
 """Half-lives of `nearness` after and before a named period: events are recorded afterwards more often than before."""
 
-_OUTSIDE, _SECONDS_A_DAY = 0.8, 86_400.0
+_OUTSIDE = 0.8
+_SECONDS_A_DAY = 86_400.0
 _NEAR_DUPLICATE = 0.9
 _PAUSE_S = 7_200  # a session may last for months; with LoCoMo as one session, ten minutes to a day are equally good
 _FULL_TEXT_WORDS = 30  # with this many distinct words a text has full `substance`
