@@ -207,8 +207,12 @@ class DocumentStore(Protocol):
     Texts preserve every byte: bytes that are not UTF-8 become lone surrogates (`surrogateescape`).
     """
 
-    def lock(self) -> AbstractContextManager[None]:
-        """Keep other processes and threads from writing documents. Reentrant."""
+    def lock(self, *, waits: bool = True) -> AbstractContextManager[None]:
+        """Keep other processes and threads from writing documents. Reentrant.
+
+        Raises:
+            LockTimeoutError: Another one holds the lock: now, or if this call `waits`, for as long as configured.
+        """
 
     def follow(self) -> None:
         """If other machines share the documents, merge in their changes."""

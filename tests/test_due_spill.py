@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +20,11 @@ from tests.memories import flushed, session_of, text_of
 
 CONFIG = {"orchestrator": {"working_memory": {"max_operations": 6}}}
 OVER = 8
+
+
+def other_process_writes(project: Path) -> FileLock:
+    """Return the documents' lock as another process would acquire it."""
+    return FileLock(project / ".obra/obra.lock")
 
 
 def standing(memory: OrchestratorContextManager) -> list[int]:
@@ -49,6 +56,34 @@ def test_where_nobody_reads_working_memory_stays_bounded(memory: OrchestratorCon
         record(memory, 1, first=number)
         assert len(memory._parts.working.entries()) <= 2 * 6
         assert len(standing(memory)) + len(memory._parts.working.entries()) == number
+
+
+def test_no_record_waits_for_a_process_that_writes_the_documents(
+    memory: OrchestratorContextManager, tmp_path: Path
+) -> None:
+    """Records go on while another process holds the documents, also in pauses; the first one afterwards spills."""
+    record(memory, 1)
+    start = time.monotonic()
+    with other_process_writes(tmp_path):
+        for number in range(2, 60):
+            record(memory, 1, first=number)
+            if number % 20 == 0:
+                time.sleep(0.2)  # the background work of a pause begins
+    assert time.monotonic() - start < 15  # half the time that it would wait for the lock
+    assert standing(memory) == []
+    record(memory, 1, first=60)
+    assert standing(memory)
+    assert [*standing(memory), *(each.operation.id for each in memory._parts.working.entries())] == [*range(1, 61)]
+
+
+def test_a_process_that_holds_the_documents_for_too_long_is_reported(tmp_path: Path) -> None:
+    """Working memory grows only so far: then a record waits, and the status says for what. No operation is lost."""
+    with open_memory(tmp_path, config={**CONFIG, "storage": {"lock_timeout_s": 0.1}}) as memory:
+        record(memory, 1)
+        with other_process_writes(tmp_path):
+            record(memory, 6 * 45, first=2)
+            assert "another process has locked" in str(memory.get_stats()["problems"])
+        assert [*standing(memory), *(each.operation.id for each in memory._parts.working.entries())] == [*range(1, 272)]
 
 
 def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks(tmp_path: Path) -> None:

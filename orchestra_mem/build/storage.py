@@ -161,7 +161,7 @@ def open_store(
     assert isinstance(database, PostgresDatabase)
     return SharedDocumentStore(
         {"sessions": place.sessions, "memory": place.memory}, files=SqlSharedFiles(database),
-        exclusive=lambda: database.exclusive("documents"),
+        exclusive=lambda waits: database.exclusive("documents", waits=waits),
         copies=working_copy(database, place.home, storage.schema_name),
         machine=_plain(storage.machine or socket.gethostname()), **how,
     )  # fmt: skip

@@ -114,8 +114,8 @@ class IdleWorker:
             if life is None or not life.leads:
                 return False
             if (unread := life.unread) >= _WORTH_A_LOOK or (unread and self._drafts_wanted):
-                life.extract_facts(_OPERATIONS)
-                self._drafts_wanted = life.unread < unread  # no progress: the disk refuses
+                life.extract_facts(_OPERATIONS, waits=False)
+                self._drafts_wanted = life.unread < unread  # no progress: others write, or the disk refuses
             elif self._drafts_wanted:
                 self._drafts_wanted = life.draft_ahead()
             return self._drafts_wanted

@@ -18,12 +18,12 @@ from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import StorageError
 from orchestra_mem.memory.context_items import Snapshot
-from orchestra_mem.memory.parts import MemoryParts
+from orchestra_mem.memory.parts import MemoryParts, documents_held
 from orchestra_mem.memory.recording import OperationDraft, new_session
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
 from orchestra_mem.tiers.session_ending import closing_sections
-from orchestra_mem.types import DocumentName, Operation, OperationFilter, Session, SessionStatus, VersionReason
+from orchestra_mem.types import Operation, OperationFilter, Session, SessionStatus, VersionReason
 
 if TYPE_CHECKING:
     from orchestra_mem.core.search.disclosure import Recalled
@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER = 25  # operations to wait after a failed spill or refresh
 # A due refresh waits for a read, at most until usage is _WAITS over its threshold or critical within _ROOM operations.
 _WAITS, _ROOM = 0.03, 2
+_PATIENCE = 40  # records wait for others who hold the documents if working memory is this far over its limits
 _CEILING = 0.25  # a session document with a larger excess (see `SessionCompactor.excess`) is compacted without waiting
 _SESSION_DOCUMENT = "session document"
 _READ_FIRST = 500  # operations scanned for facts before a context; any more (only without refreshes) are scanned later
@@ -128,12 +129,11 @@ class Lifecycle:
 
     def _look_for_faults(self, documents: Mapping[str, object]) -> None:
         """Report faults of documents if any document has changed since the last call."""
-        parts = self._parts
-        states = documents, parts.session.change_token(self.session) if self.session else None
+        states = documents, self._parts.session.change_token(self.session) if self.session else None
         # A restored permission mends a document without changing its state.
-        if states != self._checked_state or parts.reporter.has_faults:
+        if states != self._checked_state or self._parts.reporter.has_faults:
             self._checked_state = states
-            parts.reporter.found_faults([*parts.episodic.faults(), *parts.session.faults()])
+            self._parts.reporter.found_faults([*self._parts.episodic.faults(), *self._parts.session.faults()])
 
     def record(self, draft: OperationDraft) -> Operation:
         """Write an operation to the event log, then update the tiers."""
@@ -179,19 +179,22 @@ class Lifecycle:
         """Mark a due refresh for the next read; spill or refresh now only if that cannot wait."""
         if self.last_id < self._retry_at:
             return
-        if (far := self._parts.working.overflow_factor) > 1 and not self._parts.session.is_unchanged(self.session):
-            self._catch_up()  # the last process to spill usually spills again: it need not reread the document
-            far = self._parts.working.overflow_factor
+        far = self._parts.working.overflow_factor
         if far > 1 or (far and self._parts.session.is_unchanged(self.session)):
-            self._spill_overflow()
+            with documents_held(self._parts.store, waits=far > _PATIENCE) as free:
+                if free and not self._parts.session.is_unchanged(self.session):
+                    self._catch_up()  # others may have spilled: usually, the last process to spill does it again
+                if free:
+                    self._spill_overflow()
         tracker = self._parts.tracker
         self._refresh_due |= tracker.should_refresh() and self._parts.settings.orchestrator.auto_refresh_enabled
         if not self._refresh_due or (not self.leads and self._refreshed_elsewhere()):
             return
         waited = tracker.used_tokens() >= (tracker.refresh_threshold + _WAITS) * tracker.max_tokens
         # The next operations may be as large, and nothing is worse than a window that overflows.
-        if (waited and self.leads) or tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling:
-            self.refresh(due=True)
+        critical = tracker.would_be_critical(_ROOM * operation.tokens)
+        if (waited and self.leads) or critical or self._over_ceiling:
+            self.refresh(due=True, waits=critical or far > _PATIENCE)
 
     @property
     def leads(self) -> bool:
@@ -232,10 +235,11 @@ class Lifecycle:
         self._parts.reporter.recovered(_SESSION_DOCUMENT)
         return len(entries)
 
-    def refresh(self, *, due: bool = False) -> Refreshed | None:
+    def refresh(self, *, due: bool = False, waits: bool = True) -> Refreshed | None:
         """Spill, compact, update the documents, and begin a new epoch; without a session, only update the documents.
 
-        If the refresh is `due` and another process has refreshed meanwhile, only begin a new epoch.
+        If the refresh is `due` and another process has refreshed meanwhile, only begin a new epoch. Unless it `waits`,
+        a refresh stays due while others write documents.
         """
         self._refresh_due = self._over_ceiling = self._others_record = False
         if self.session is None:
@@ -243,8 +247,9 @@ class Lifecycle:
                 self._update_documents(VersionReason.REFRESH)
             return None
         start, spilled, compacted = time.perf_counter(), 0, Compacted()
-        with self._parts.store.lock():
-            if due and self._refreshed_elsewhere():
+        with documents_held(self._parts.store, waits=waits) as free:
+            if not free or (due and self._refreshed_elsewhere()):
+                self._refresh_due |= not free
                 return None
             with self._parts.reporter.skipping_unwritable(_SESSION_DOCUMENT):
                 spilled = self._spill(self._parts.working.older_half())
@@ -285,13 +290,14 @@ class Lifecycle:
         self._refreshed_at = max(noted, self.last_id)
         return used
 
-    def extract_facts(self, most: int) -> None:
-        """Extract facts from the oldest unscanned operations, at most `most` of them."""
+    def extract_facts(self, most: int, *, waits: bool = True) -> None:
+        """Extract facts from the oldest unscanned operations, at most `most`; none if this call would have to wait."""
         if self.session is not None and (waiting := self.unread) and self._parts.database.can_write_now():
             through = self.last_id - waiting + min(waiting, most)
-            with self._parts.reporter.tracking_problem("facts"), self._parts.store.lock():
-                self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)
-                self.session = replace(self.session, judged_through=through)
+            with self._parts.reporter.tracking_problem("facts"), documents_held(self._parts.store, waits=waits) as free:
+                if free:
+                    self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)
+                    self.session = replace(self.session, judged_through=through)
 
     @property
     def unread(self) -> int:
@@ -313,11 +319,7 @@ class Lifecycle:
             recent = [entry.short for entry in self._parts.working.entries()[-5:]]
             return self._parts.reporter.view(self.session.id if self.session else "", recent)
 
-        failed = self._parts.episodic.update(known, reason)
-        for name in DocumentName:
-            with self._parts.reporter.tracking_problem(name.value):
-                if name in failed:
-                    raise failed[name]
+        self._parts.reporter.track_documents(self._parts.episodic.update(known, reason))
 
     def context(
         self, for_operation: str, budget_tokens: int, recalled: Recalled | None = None,

@@ -6,8 +6,8 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
-from orchestra_mem.errors import ClosedError, DocumentError, OrchestraMemError, StorageReadOnlyError
+from orchestra_mem.errors import ClosedError, DocumentError, LockTimeoutError, OrchestraMemError, StorageReadOnlyError
 from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
 from orchestra_mem.tiers.catalog import MemoryCatalog
@@ -85,6 +85,20 @@ class MemoryLock:
     def __exit__(self, *error: object) -> None:
         """Release the lock."""
         self._lock.release()
+
+
+@contextmanager
+def documents_held(store: DocumentStore, *, waits: bool) -> Iterator[bool]:
+    """Hold the documents' lock; yield False if others hold it and this call does not wait."""
+    with ExitStack() as held:
+        free = True
+        try:
+            held.enter_context(store.lock(waits=waits))
+        except LockTimeoutError:
+            if waits:
+                raise
+            free = False
+        yield free
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import PurePath
@@ -138,6 +138,13 @@ class Reporter:
             self.failed(subject, error)
         else:
             self.recovered(subject)
+
+    def track_documents(self, failed: Mapping[str, StorageError]) -> None:
+        """Record a problem for each document that could not be written; clear the problems of the others."""
+        for name in DocumentName:
+            with self.tracking_problem(name.value):
+                if name in failed:
+                    raise failed[name]
 
     @contextmanager
     def skipping_unwritable(self, document: str) -> Iterator[None]:

@@ -479,6 +479,8 @@ def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_afte
         assert isinstance(other, PostgresDatabase)
         who = f"process {os.getpid()} on {socket.gethostname()} has locked the documents for 1.5 s"
         with one.exclusive("documents"):
+            with pytest.raises(LockTimeoutError, match="for 0 s"):
+                other.exclusive("documents", waits=False).__enter__()
             with pytest.raises(LockTimeoutError, match=who):
                 other.exclusive("documents").__enter__()
             postgres.cut_connections()

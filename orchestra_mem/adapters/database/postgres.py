@@ -175,12 +175,13 @@ class PostgresDatabase(SqlDatabase):
             return done
 
     @contextmanager
-    def exclusive(self, what: str) -> Iterator[None]:
+    def exclusive(self, what: str, *, waits: bool = True) -> Iterator[None]:
         """Hold the lock named `what`, exclusive across machines and independent of transactions; see `leased`."""
         self._check_open()
+        timeout_s = self._busy_timeout_s if waits else 0
         with (
             self._translated(f"locking {what}"),
-            leased(self._pool, self.schema, what, holder=self._holder, timeout_s=self._busy_timeout_s),
+            leased(self._pool, self.schema, what, holder=self._holder, timeout_s=timeout_s),
         ):
             yield
 

@@ -41,7 +41,7 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, ti
         schema: Schema of the memory.
         name: Name of the lock.
         holder: Id of this process, from `new_holder`; it can retake its own lease at once after a lost connection.
-        timeout_s: How long to wait for the lock, in seconds.
+        timeout_s: How long to wait for the lock, in seconds. With 0, the call does not wait.
 
     Raises:
         LockTimeoutError: Another process has held the lock for `timeout_s`.
@@ -49,11 +49,12 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, ti
     """
     values = {"name": name, "holder": holder}
     connection = pool.getconn()
+    patience = "" if timeout_s else "SET LOCAL lock_timeout = 1; "  # milliseconds
     try:
         # A lock of the transaction, not the connection: a pooler may run each transaction in another server process.
         try:
             connection.execute(
-                f"BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('orchestra-mem {name} {schema}', 0))"
+                f"BEGIN; {patience}SELECT pg_advisory_xact_lock(hashtextextended('orchestra-mem {name} {schema}', 0))"
             )
         except psycopg.errors.LockNotAvailable:
             with pool.connection() as another:

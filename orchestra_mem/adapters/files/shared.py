@@ -43,7 +43,7 @@ class SharedDocumentStore(FileDocumentStore):
     Args:
         folders: The folders of documents, by names that are the same on every machine.
         files: The documents on the server.
-        exclusive: Returns a context manager that holds the lock against other machines.
+        exclusive: Given whether to wait, returns a context manager that holds the lock against other machines.
         copies: Stores the earlier contents of the local copies.
         machine: Name of this machine.
         more: Arguments of `FileDocumentStore`.
@@ -54,7 +54,7 @@ class SharedDocumentStore(FileDocumentStore):
         folders: Mapping[str, Path],
         *,
         files: SharedFiles,
-        exclusive: Callable[[], AbstractContextManager[None]],
+        exclusive: Callable[[bool], AbstractContextManager[None]],
         copies: CopyHistory,
         machine: str,
         **more: Any,
@@ -74,9 +74,9 @@ class SharedDocumentStore(FileDocumentStore):
         self._follower: Follower | None = None
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, *, waits: bool = True) -> Iterator[None]:
         """Keep other machines, processes and threads from writing documents, and synchronise the local copies."""
-        with super().lock():
+        with super().lock(waits=waits):
             if self._read_only or self._brings:
                 yield
             elif self._holder == get_ident():
@@ -84,7 +84,7 @@ class SharedDocumentStore(FileDocumentStore):
                     self._bring_together()
                 yield
             else:
-                with self._exclusive():
+                with self._exclusive(waits):
                     self._holder = get_ident()
                     try:
                         self._bring_together()

@@ -62,20 +62,21 @@ class FileDocumentStore(DocumentReader):
         self._syncs_once = False
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Keep other processes and threads from writing documents. Reentrant."""
-        if not self._thread_lock.acquire(timeout=self._lock_timeout_s):
-            raise LockTimeoutError(f"another thread has locked {self._lock_file} for {self._lock_timeout_s:g} s")
+    def lock(self, *, waits: bool = True) -> Iterator[None]:
+        """See `ports.DocumentStore.lock`."""
+        timeout_s = self._lock_timeout_s if waits else 0
+        if not self._thread_lock.acquire(timeout=timeout_s):
+            raise LockTimeoutError(f"another thread has locked {self._lock_file} for {timeout_s:g} s")
         try:
             if self._read_only:
                 yield
                 return
             with telling("locking", self._lock_file):
                 try:
-                    self._process_lock.acquire()
+                    self._process_lock.acquire(timeout=timeout_s)
                 except Timeout:
                     raise LockTimeoutError(
-                        f"another process has locked {self._lock_file} for {self._lock_timeout_s:g} s; "
+                        f"another process has locked {self._lock_file} for {timeout_s:g} s; "
                         "see storage.lock_timeout_s, or end that process"
                     ) from None
             try:
