@@ -210,7 +210,8 @@ class Reasons:
 class Hit:
     """A chunk that may answer a query. Scores are comparable within one result, likelihoods (0 to 1) across queries.
 
-    `perhaps` marks an unlikely answer, which ranks below all likely ones.
+    `perhaps` marks an unlikely answer, which ranks below all likely ones. `superseded_by` names the fact that replaced
+    what an operation says ("K7"), "" if nothing did.
     """
 
     id: int
@@ -219,6 +220,12 @@ class Hit:
     likelihood: float
     perhaps: bool
     reasons: Reasons
+    superseded_by: str = ""
+
+    @property
+    def doubt(self) -> str:
+        """What lessens the hit, for its label: ", perhaps", ", superseded by K7", both, or nothing."""
+        return ", perhaps" * self.perhaps + f", superseded by {self.superseded_by}" * bool(self.superseded_by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

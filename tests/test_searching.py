@@ -107,6 +107,32 @@ def test_a_fact_says_what_it_says_now_and_is_gone_where_it_holds_no_more(memory:
     assert "op 2" in found
 
 
+def test_what_has_been_superseded_is_marked_and_comes_after_what_replaced_it(
+    memory: OrchestratorContextManager,
+) -> None:
+    """A hit whose decision was replaced names the later fact, and ranks below it; a repeated decision is not marked.
+
+    Contexts, chats and `search_memory` show the mark as well. Other agents' facts mark nothing in a strict search.
+    """
+    for text in ("We use MySQL for the orders database.", "The team uses tabs.", "The team uses tabs."):
+        memory.record_operation("decision", {"text": text}, agent="ann")
+    newer = memory.record_operation("decision", {"text": "We switch the orders database from MySQL to Postgres."}).id
+    old, fact = newer - 3, next(fact for fact in memory.facts() if fact.operation == newer)
+    hits = memory.search("orders database MySQL", limit=30).hits
+    found = {hit.chunk.source: place for place, hit in enumerate(hits)}
+    assert hits[found[f"op {old}"]].superseded_by == f"K{fact.id}"
+    assert min(found[f"K{fact.id}"], found[f"op {newer}"]) < found[f"op {old}"]
+    assert not hits[found[f"op {newer}"]].superseded_by
+    assert [hit.superseded_by for hit in memory.search("tabs", limit=30).hits if "tabs" in hit.chunk.text] == [""] * 3
+    mark = f"superseded by K{fact.id}"
+    assert any(mark in line and f"op {old}" in line for line in memory.search_memory("orders database MySQL"))
+    assert mark in memory.retriever.retrieve_context("orders database MySQL", max_tokens=2_000).text
+    strict = memory.search(
+        "orders database MySQL", where=SearchFilter(agent="ann", readable=("ann",), strict=True)
+    ).hits
+    assert {hit.superseded_by for hit in strict} == {""}
+
+
 def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContextManager, clock: Clock) -> None:
     """An operation is found in the working tier first, and in the session tier after the flush."""
     number = memory.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id

@@ -244,7 +244,7 @@ def _hit(hit: Hit, line: int) -> str:
     chunk = hit.chunk
     about = filter(None, (chunk.context, chunk.kind, chunk.agent, short_time(chunk.time) if chunk.time else ""))
     head = f"{chunk.source}:{line}" if line else chunk.source
-    return f"{head} ({', '.join(about)}; {hit.likelihood:.0%}{', perhaps' * hit.perhaps})\n  {_cut(chunk.text)}"
+    return f"{head} ({', '.join(about)}; {hit.likelihood:.0%}{hit.doubt})\n  {_cut(chunk.text)}"
 
 
 def _fact(fact: MustKeep) -> str:

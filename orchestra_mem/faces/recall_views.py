@@ -42,6 +42,8 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
         about = f"item {chunk.item}" if chunk.item is not None and chunk.kind not in set(WorkKind) else ""
         tail = filter(None, (chunk.kind, about, chunk.agent, short_time(chunk.time) if chunk.time else ""))
         head.append(f"  {', '.join(tail)}  {hit.likelihood:.0%}", style="dim")
+        if hit.superseded_by:
+            head.append(f"  superseded by {hit.superseded_by}", style="yellow")
         yield head
         text = visible(" ".join(chunk.text.split()))
         yield Text(f"     {text if len(text) <= _PASSAGE_CHARS else f'{text[:_PASSAGE_CHARS]} …'}")
@@ -64,7 +66,7 @@ def reasons_lines(hit: Hit) -> Iterator[str]:
     yield "score: " + " + ".join(f"{value:.3f} {name}" for name, value in reasons.shares if value)
     if reasons.priors:
         yield "times " + ", ".join(f"{value:.3f} {name}" for name, value in reasons.priors)
-    yield f"likelihood {hit.likelihood:.3f}{', perhaps' * hit.perhaps}"
+    yield f"likelihood {hit.likelihood:.3f}{hit.doubt}"
 
 
 def expansion_text(found: Expansion) -> str:

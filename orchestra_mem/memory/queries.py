@@ -158,7 +158,7 @@ class SearchCalls:
             lines = [entry.short.strip() for entry in reversed(self._life.snapshot().entries)]
             lines += [*parts.session.search("", 100_000), *parts.episodic.search("", 100_000)]
             return _best_lines(query, lines)[:max_results]
-        return [f"[{hit.chunk.source}{', perhaps' * hit.perhaps}] {' '.join(hit.chunk.text.split())}" for hit in hits]
+        return [f"[{hit.chunk.source}{hit.doubt}] {' '.join(hit.chunk.text.split())}" for hit in hits]
 
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None

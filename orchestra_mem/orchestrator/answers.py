@@ -268,4 +268,4 @@ def _guesses(hits: Sequence[Hit]) -> str:
 
 def _told(hit: Hit) -> str:
     when = f", {hit.chunk.time:%Y-%m-%d}" if hit.chunk.time else ""
-    return f"{' '.join(hit.chunk.text.split())} [{hit.chunk.source}{when}]"
+    return f"{' '.join(hit.chunk.text.split())} [{hit.chunk.source}{when}{hit.doubt}]"

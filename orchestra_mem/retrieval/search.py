@@ -15,13 +15,12 @@ from typing import Protocol
 
 import numpy as np
 
-from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.responses import StoredResponse
 from orchestra_mem.core.search.widening import search_until
-from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock
+from orchestra_mem.retrieval.current_hits import current, marked
 from orchestra_mem.retrieval.index_worker import Guard, IndexWorker
 from orchestra_mem.retrieval.indexer import Backlog, Indexer
 from orchestra_mem.search_types import (
@@ -36,7 +35,6 @@ from orchestra_mem.search_types import (
     Vector,
     WordEmbedder,
 )
-from orchestra_mem.types import MustKeepStatus
 
 logger = logging.getLogger(__name__)
 
@@ -201,13 +199,14 @@ class MemorySearch:
             return searcher.search(query, now, session=session, where=where, mode=mode, limit=size)
 
         limit = min(limit, sys.maxsize // 2)
+        keep = partial(self._current, marks=not where.strict)  # a strict search learns nothing of others' decisions
         try:
-            hits = search_until(partial(ask, searcher), self._standing, limit)
+            hits = search_until(partial(ask, searcher), keep, limit)
         except EmbedderError as error:
             if mode is SearchMode.DENSE:
                 raise
             notes.append(_off(error))
-            hits = search_until(partial(ask, self._by_words), self._standing, limit)
+            hits = search_until(partial(ask, self._by_words), keep, limit)
         return Answer(hits=tuple(hits), notes=tuple(dict.fromkeys(notes)))
 
     @property
@@ -323,30 +322,13 @@ class MemorySearch:
         """Request an index update in the background."""
         self._worker.follow()
 
-    def _standing(self, hits: Sequence[Hit]) -> Iterator[Hit]:
-        """Yield the hits, leaving out facts that have been superseded, done or removed since they were indexed.
+    def _current(self, hits: Sequence[Hit], *, marks: bool) -> list[Hit]:
+        def reindex(hit: Hit, chunk: Chunk) -> None:
+            self.index.add([chunk])
+            self.index.remove([hit.chunk.key])
 
-        A fact that a person has reworded is yielded and indexed with its new text. The fact lines of a summary show
-        the facts' current states, as in the summary's document.
-        """
-        numbers = {number for hit in hits for number in _facts_in(hit)}
-        facts = {fact.id: fact for fact in self.indexer.ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
-        for hit in hits:
-            chunk = hit.chunk
-            if _letter(hit) == "S":
-                text = with_states(chunk.text, facts)
-                if not text.strip():
-                    continue
-                chunk = replace(chunk, text=text)
-            elif _letter(hit) == "K":
-                fact = facts.get(int(chunk.source[1:]))
-                if fact is None or fact.status is not MustKeepStatus.STANDING:
-                    continue
-                if fact.text != chunk.text:
-                    chunk = chunk_fact(fact)
-                    self.index.add([chunk])
-                    self.index.remove([hit.chunk.key])
-            yield hit if chunk is hit.chunk else replace(hit, chunk=chunk)
+        found = [*current(hits, self.indexer.ledger, reindex)]
+        return marked(found, self.indexer.ledger) if marks else found
 
     def close(self) -> None:
         """End the background thread, waiting up to 2 s, and close the index."""
@@ -360,15 +342,3 @@ class MemorySearch:
 
 def _off(why: object) -> str:
     return f"search by meaning is off, so only keywords are searched: {why}"
-
-
-def _facts_in(hit: Hit) -> list[int]:
-    """Return the numbers of the facts that a hit shows."""
-    if _letter(hit) == "K":
-        return [int(hit.chunk.source[1:])]
-    return kept_numbers(hit.chunk.text) if _letter(hit) == "S" else []
-
-
-def _letter(hit: Hit) -> str:
-    """Return the letter before the number of a hit's source: `K` for a fact, `S` for a summary; empty for others."""
-    return hit.chunk.source[0] if hit.chunk.source[1:].isdigit() else ""

@@ -160,6 +160,11 @@ class SqlLedger(Stored):
         """Return the must-keeps with these ids; unknown ids are skipped."""
         return self._facts("WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", ([*numbers],))
 
+    def must_keeps_of(self, operations: Sequence[int]) -> list[MustKeep]:
+        """Return the must-keeps found in these operations."""
+        values = ([*operations],)
+        return self._facts("WHERE operation IN (SELECT CAST(value AS BIGINT) FROM json_each(?)) ORDER BY id", values)
+
     def _facts(self, tail: str, values: Sequence[object] = ()) -> list[MustKeep]:
         return list(map(_must_keep, self._database.rows(f"{_MUST_KEEPS.select} {tail}", values)))
 

@@ -59,7 +59,8 @@ class RetrievedPassage:
         kind = "" if chunk.agent and chunk.kind == "message" else chunk.kind
         when = chunk.time.strftime("%Y-%m-%d") if chunk.time else ""
         named = (_named(each) for each in (kind, when, chunk.agent or ""))
-        return f"{_named(self.source)} ({', '.join(filter(None, named))})"
+        gone = f"superseded by {self.hit.superseded_by}" if self.hit.superseded_by else ""
+        return f"{_named(self.source)} ({', '.join(filter(None, (*named, gone)))})"
 
     @property
     def why(self) -> str:

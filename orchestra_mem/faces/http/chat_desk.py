@@ -296,7 +296,7 @@ class ChatDesk:
             said = hit.chunk.text
             if hit.perhaps or hit.chunk.source in given or says(said):
                 continue
-            text = fenced(said, hit.chunk.source)
+            text = fenced(said, f"{hit.chunk.source}{hit.doubt}")
             if (tokens := count(text)) <= left:
                 left -= tokens
                 texts.append(text)
