@@ -56,6 +56,15 @@ def test_what_a_refresh_needs_is_done_in_the_pause_before_it(
         assert len(drafted) < ahead + len(made)
 
 
+def test_a_single_decision_is_a_fact_soon_after(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The facts of a few operations are extracted with the next index update, so that searches know them."""
+    monkeypatch.setattr("orchestra_mem.memory.idle_worker._FOLLOW_S", 0.2)
+    memory.record_operation("decision", {"text": "We switch the orders database to Postgres."})
+    until(memory._parts.ledger.must_keeps)
+
+
 def test_the_documents_are_the_same_with_and_without_a_pause(tmp_path: Path) -> None:
     """With and without a pause before the refresh, facts and summaries are the same."""
     texts = []

@@ -128,7 +128,7 @@ def test_what_has_been_superseded_is_marked_and_comes_after_what_replaced_it(
     assert any(mark in line and f"op {old}" in line for line in memory.search_memory("orders database MySQL"))
     assert mark in memory.retriever.retrieve_context("orders database MySQL", max_tokens=2_000).text
     strict = memory.search(
-        "orders database MySQL", where=SearchFilter(agent="ann", readable=("ann",), strict=True)
+        "orders database MySQL", where=SearchFilter(agent="ann", readable=frozenset({"ann"}), strict=True)
     ).hits
     assert {hit.superseded_by for hit in strict} == {""}
 

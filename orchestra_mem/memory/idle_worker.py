@@ -27,7 +27,8 @@ _STILL_S = 0.06
 _FOLLOW_S, _FOLLOW_LATEST_S = 5.0, 8.0
 # A step takes milliseconds, so this wait for the thread is generous.
 _JOIN_S = 5.0
-# Facts are extracted once this many operations wait, a few per step, so that a caller waits only for milliseconds.
+# Facts are extracted once this many operations wait, or with the next index update; a few operations per step,
+# so that a caller waits only for milliseconds.
 _WORTH_A_LOOK = 8
 _OPERATIONS = 4
 
@@ -92,28 +93,33 @@ class IdleWorker:
 
     def _follow(self) -> None:
         self._changed_s = inf
+        self._prepare_refresh(1)
         if search := self._search():
             search.follow()
         self._agents.settle()
 
     def _prepare(self) -> None:
         self._called.clear()
-        life = self._life()
-        if life is not None and life.leads and (self._drafts_wanted or life.unread >= _WORTH_A_LOOK):
-            load_tables()  # without holding the lock: it takes 0.1 s, once
-        del life  # do not keep the memory alive
         while self._agents.work() and not self._called.is_set():
             pass
-        while self._step() and not self._called.is_set():
+        self._prepare_refresh(_WORTH_A_LOOK)
+
+    def _prepare_refresh(self, least: int) -> None:
+        """Prepare the next refresh until the caller calls; extract facts if at least `least` operations wait for it."""
+        life = self._life()
+        if life is not None and life.leads and (self._drafts_wanted or life.unread >= least):
+            load_tables()  # without holding the lock: it takes 0.1 s, once
+        del life  # do not keep the memory alive
+        while self._step(least) and not self._called.is_set():
             pass
 
-    def _step(self) -> bool:
+    def _step(self, least: int) -> bool:
         """Do one small step of preparing the next refresh. Return whether more steps may follow."""
         with self._lock:
             life = None if self._ended.is_set() else self._life()
             if life is None or not life.leads:
                 return False
-            if (unread := life.unread) >= _WORTH_A_LOOK or (unread and self._drafts_wanted):
+            if (unread := life.unread) >= least or (unread and self._drafts_wanted):
                 life.extract_facts(_OPERATIONS, waits=False)
                 self._drafts_wanted = life.unread < unread  # no progress: others write, or the disk refuses
             elif self._drafts_wanted:
