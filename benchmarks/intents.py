@@ -32,9 +32,12 @@ TARGETS: dict[str, Target] = {
     "wrong": ("<=", 0.03),
     "unasked_changes": ("<=", 0),
     "destructive_wrong": ("<=", 0),
+    "languages_wrong": ("<=", 0.03),
+    "languages_unasked": ("<=", 0),
     "reading_p95_ms": ("<=", 5.0),
 }
 DATA = Path(__file__).resolve().parent / "data" / "intents.jsonl"
+LANGUAGES = DATA.with_name("intents-languages.jsonl")
 _LINKS = frozenset({"and", "to", "through", "number", "item", "items", "both", "all", *NUMBER_WORDS})
 Record = Mapping[str, Any]
 
@@ -59,7 +62,12 @@ class Verdict:
 def load_records(split: str = "test", path: Path = DATA) -> list[dict[str, Any]]:
     """Read the lines of a split, each with its writer."""
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [{**line, "writer": row["writer"]} for row in rows if row["split"] == split for line in row["lines"]]
+    return [
+        {**line, "writer": row["writer"], "language": row.get("language", "en")}
+        for row in rows
+        if row["split"] == split
+        for line in row["lines"]
+    ]
 
 
 def judge(record: Record, read: Parsed) -> Verdict:
@@ -157,10 +165,26 @@ def measure(options: Options, report: Report) -> None:
             groups[f"action_{action}"].append(verdict.right)
     for key, rights in sorted(groups.items()):
         _share(report, key, rights)
+    _add_languages(report)
     report.percentiles("reading", _times([record["line"] for record in records]), (50, 95), note="a line")
     if options.model:
         _add_model(report, options.model, [verdict for verdict in verdicts if not verdict.read.understood])
     report.note("--misses lists the lines of the train split that are misread; the test split is not shown")
+
+
+def _add_languages(report: Report) -> None:
+    """Judge the lines of writers in other languages, of which only plain forms are read."""
+    verdicts = [judge(record, read_line(record["line"])) for record in load_records(path=LANGUAGES)]
+    _share(report, "languages_wrong", [verdict.wrong for verdict in verdicts], "done, but wrong")
+    report.add(
+        "languages_unasked", sum(verdict.unasked or verdict.destructive for verdict in verdicts), n=len(verdicts)
+    )
+    plain: dict[str, list[bool]] = defaultdict(list)
+    for verdict in verdicts:
+        if "plain" in verdict.record["traits"]:
+            plain[verdict.record["language"]].append(verdict.read.understood and verdict.right)
+    for language, done in plain.items():
+        _share(report, f"plain_done_{language}", done, "plain commands carried out correctly")
 
 
 def _add_model(report: Report, name: str, verdicts: Sequence[Verdict]) -> None:

@@ -7,7 +7,7 @@ rejected. Phrases for items must be unambiguous: a number, a pronoun, a kind wit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
@@ -178,22 +178,27 @@ def parse_line(line: str) -> tuple[Intent, ...]:
     """Parse a line that consists only of commands in the grammar; return () if any part does not match."""
     line = " ".join(line.replace("\u201c", '"').replace("\u201d", '"').replace("\u2019", "'").split())
     noted = _by_forms(line, _NOTATION)
-    return (noted,) if noted else _read(line)
+    return (noted,) if noted else read_commands(line, borders, _one)
 
 
-def _read(line: str) -> tuple[Intent, ...]:
-    """Parse a line from right to left; prefer a split into commands to the unsplit line, and longer first commands."""
-    cuts = borders(line)
+def read_commands(
+    line: str, cuts_in: Callable[[str], list[tuple[int, int]]], one: Callable[[str], Intent | None]
+) -> tuple[Intent, ...]:
+    """Parse a line from right to left; prefer a split into commands to the unsplit line, and longer first commands.
+
+    `cuts_in` finds where one command may end and the next begin; `one` parses a single command.
+    """
+    cuts = cuts_in(line)
     if len(cuts) > _MOST_CUTS:
-        whole = _one(line)
+        whole = one(line)
         return (whole,) if whole and (whole.titles or whole.action in _FREE) else ()
     read: dict[int, tuple[Intent, ...]] = {}
     for start in (*(right for _, right in reversed(cuts)), 0):
-        whole = _one(line[start:])
+        whole = one(line[start:])
         rests = [(left, read[right]) for left, right in reversed(cuts) if left > start and read[right]]
         if whole and whole.action in _FREE and rests:  # ambiguous: the end of its text may be a command
             rests, whole = [], None
-        found = ((head, *rest) for left, rest in rests if (head := _one(line[start:left])))
+        found = ((head, *rest) for left, rest in rests if (head := one(line[start:left])))
         read[start] = next(found, (whole,) if whole else ())
     return read[0]
 
@@ -209,12 +214,13 @@ def _one(piece: str) -> Intent | None:
 
 def _by_forms(piece: str, forms: Iterable[tuple[Action, re.Pattern[str]]]) -> Intent | None:
     for action, form in forms:
-        if (found := form.fullmatch(piece)) and (intent := _intent(action, found.groupdict())):
+        if (found := form.fullmatch(piece)) and (intent := intent_of(action, found.groupdict())):
             return intent
     return None
 
 
-def _intent(action: Action, said: dict[str, str | None]) -> Intent | None:
+def intent_of(action: Action, said: Mapping[str, str | None]) -> Intent | None:
+    """Build an intent from the parts of a command, None if the number of titles contradicts the count."""
     titles = tuple(_split(said.get("titles") or "")) or tuple(filter(None, [_unquoted(said.get("title"))]))
     count = number_of(said.get("count") or "0")
     if count and titles and count != len(titles):

@@ -30,6 +30,7 @@ from orchestra_mem.orchestrator.intents.classifier import (
     tokens_of,
 )  # fmt: skip
 from orchestra_mem.orchestrator.intents.grammar import as_command, borders, parse_line
+from orchestra_mem.orchestrator.intents.languages import parse_foreign
 from orchestra_mem.orchestrator.intents.slots import fill, title_in
 from orchestra_mem.work_types import WorkKind
 
@@ -65,7 +66,7 @@ def read_line(line: str, titles: Sequence[str] = (), reader: Reader | None = Non
         The parsed line. Unless it is `understood`, its intents need confirmation before they change anything.
     """
     line = _with_title_quoted(line.strip(), titles)
-    if len(line) <= _LONGEST and (sure := parse_line(line)):
+    if len(line) <= _LONGEST and (sure := parse_line(line) or parse_foreign(line)):
         return Parsed(intents=sure, understood=True)
     readings = (reader or _reader()).readings(line[:_LONGEST])
     intents = readings[0].intents

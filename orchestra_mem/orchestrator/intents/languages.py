@@ -1,0 +1,193 @@
+"""Parse plain commands in other languages than English, by the forms in `forms.toml`, into the same intents.
+
+As in the English grammar, a form must match a whole command, and any other text (a negation, a condition) rejects the
+line. Items, kinds, counts, priorities and statuses are translated; titles, names and reasons stay as they were typed.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Container, Iterator, Mapping
+from functools import cache, cached_property
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+from orchestra_mem.orchestrator.intents import ASKS, Action, Intent
+from orchestra_mem.orchestrator.intents.classifier import classifier
+from orchestra_mem.orchestrator.intents.grammar import intent_of, read_commands
+
+FORMS = Path(__file__).with_name("forms.toml")
+_ID = r"#?\d{1,18}"
+_CUE = 4  # letters of a word that tell its language
+_QUOTED = r'"[^"]+"'
+# Marks of other languages and their ASCII equivalents; commas and stops between words stay.
+_MARKS = str.maketrans("“”„‟«»「」『』《》：？！；＃’", '""""""""""""' + ":?!;#'")
+
+
+class Language:
+    """The forms of one language, compiled when a line first seems to be in it.
+
+    Args:
+        table: The language's table in `forms.toml`.
+    """
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._table = table
+        self._spaced = bool(table["spaces"])
+        self._joins, self._me = re.compile(table["joins"], re.IGNORECASE), _compiled(table["me"])
+        begin, end = (r"(?<!\w)", r"(?!\w)") if self._spaced else ("", "")
+        self._polite = re.compile(rf"[,，]? ?{begin}(?:{table['polite']}){end}[,，]? ?", re.IGNORECASE)
+        self._asking = re.compile(rf"(?:{table['asking']})[ ,]*", re.IGNORECASE)
+        self._words = {
+            name: {word: _compiled(forms) for word, forms in table[name].items()}
+            for name in ("kinds", "items", "counts", "levels", "states")
+        }
+
+    @cached_property
+    def _cues(self) -> frozenset[str]:
+        return frozenset(self._beginnings(" ".join(_strings(self._table)), frozenset()))
+
+    def _beginnings(self, text: str, but: Container[str]) -> Iterator[str]:
+        """Yield the first letters of each word of three or more; each single letter in a script without spaces."""
+        letters = r"[^\W\d_]{3,}" if self._spaced else r"[^\W\d_a-z]"
+        words = re.findall(letters, re.sub(r"<\w+>|\\.", " ", text.lower()))
+        return (_folded(word)[:_CUE] for word in words if word not in but)
+
+    @cached_property
+    def _forms(self) -> list[tuple[Action, bool, re.Pattern[str]]]:
+        """Each form with its action, and whether it is only for questions."""
+        parts = self._parts()
+        return [
+            (Action(action), form[0] == "?", _compiled(_expanded(form.removeprefix("? "), parts)))
+            for action, forms in self._table["forms"].items()
+            for form in forms
+        ]
+
+    def _parts(self) -> dict[str, str]:
+        table = self._table
+        kind, items = (f"(?:{'|'.join(table[name].values())})" for name in ("kinds", "items"))
+        article = rf"(?:(?:{table['articles']}) ?)?"
+        one = rf"{article}(?:(?:{kind}|{table['number']}) ?)?{_ID}"
+        several = rf"{one}(?:(?:, ?| ?(?:{table['and']}) ?){article}{_ID})+|{_ID} ?(?:-|{table['through']}) ?{_ID}"
+        of_kind = rf"(?:{table['articles']}) ?{kind}"
+        item = rf"(?:{several}|{one}|{items}(?: {kind})?|{of_kind}|{article}(?:{kind} ?)?{_QUOTED})"
+        barred = rf"(?<!\w)(?:{table['barred']})(?!\w)" if self._spaced else rf"(?:{table['barred']})"
+        plain = rf'(?:(?!{barred})[^,;:?.!"，。])+'
+        counted = rf"(?:\d{{1,3}}|{'|'.join(table['counts'].values())})"
+        word = rf"(?!(?:{kind}|{table['articles']})(?!\w))[\w'-]+"
+        name = rf"(?:{word}\.? )?{word}" if self._spaced else r"[^\s,，。]{1,8}?"
+        parts: dict[str, str] = table["parts"]
+        return parts | {
+            "t": f"(?P<target>{item})", "o": f"(?P<other>{item})",
+            "kind": f"(?P<kind>{kind})", "n": f"(?P<count>{counted}) ?", "title": f"(?P<title>{_QUOTED}|{plain})",
+            "titles": r"(?P<titles>[^;:?]+)", "text": r"(?P<value>[^?]+)", "why": f"(?P<value>{plain})",
+            "when": f"(?P<value>{plain})", "ask": r"(?P<value>[^?;]+)",
+            "who": f"(?P<value>@?{name})", "me": f"(?P<value>{table['me']})",
+            "level": f"(?P<level>p?[1-5]|{'|'.join(table['levels'].values())})",
+            "state": f"(?P<value>{'|'.join(table['states'].values())})",
+        }  # fmt: skip
+
+    def may_be(self, line: str) -> bool:
+        """Check whether a line has a word of this language's forms, apart from common English words."""
+        return not self._cues.isdisjoint(self._beginnings(line, classifier().vocabulary.common))
+
+    def parse(self, line: str) -> tuple[Intent, ...]:
+        """Parse a line that consists only of plain commands of this language; return () for any other line."""
+        return read_commands(line, self._cuts, self._one)
+
+    def _cuts(self, line: str) -> list[tuple[int, int]]:
+        quoted = [match.span() for match in re.finditer(_QUOTED, line)]
+        found = [match.span() for match in self._joins.finditer(line) if match.start() > 0 and match.end() < len(line)]
+        return [span for span in found if not any(start < span[0] < end for start, end in quoted)]
+
+    def _one(self, piece: str) -> Intent | None:
+        asks = piece.rstrip().endswith("?")
+        parts = re.split(f"({_QUOTED})", piece.strip(" .!?¿¡。,，"))
+        parts[::2] = (self._polite.sub(" " * self._spaced, part) for part in parts[::2])  # not within quotes
+        piece = "".join(parts)
+        piece = " ".join(piece.split()).strip(" ,，.!。")
+        polite = self._asking.match(piece)
+        piece = piece[polite.end() :] if polite else piece
+        plain = _folded(piece)
+        for action, only_asked, form in self._forms:
+            if (asks and not polite and action not in ASKS) or (only_asked and not asks):
+                continue
+            if found := form.fullmatch(plain):
+                said = {name: piece[slice(*found.span(name))] for name in found.groupdict() if found[name] is not None}
+                read = dict(self._translated(action, said))
+                # A name is written in capitals, where a script has them: other words after "to" are no person.
+                if action is not Action.ASSIGN or not any(word[0].islower() for word in read["value"].split()):
+                    return intent_of(action, read)
+        return None
+
+    def _translated(self, action: Action, said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        for group, text in said.items():
+            name = group.rpartition("_")[0]
+            if name in ("target", "other"):
+                yield name, self._item(text)
+            elif name == "titles":
+                yield name, ", ".join(re.split(rf"\s*[,，、]\s*|\s+(?:{self._table['and']})\s+", text.strip()))
+            elif name in ("kind", "count", "level"):
+                yield name, self._word(f"{name}s", text)
+            elif action is Action.ASSIGN:
+                yield name, "Me" if not text or self._me.fullmatch(_folded(text)) else text
+            else:
+                yield name, self._word("states", text) if action is Action.LIST else text
+
+    def _word(self, table: str, text: str) -> str:
+        """Translate a word by a table; return the text itself if it has no translation, such as a number."""
+        return next((word for word, forms in self._words[table].items() if forms.fullmatch(_folded(text))), text)
+
+    def _item(self, phrase: str) -> str:
+        """Translate a phrase for items to English: "Aufgabe 3" to "task 3", "3 bis 5" to "3 to 5"."""
+        if quoted := re.search(_QUOTED, phrase):
+            return quoted[0]
+        numbers, phrase = re.findall(_ID, phrase), _folded(phrase)
+        kind = next((word for word, forms in self._words["kinds"].items() if forms.search(phrase)), "")
+        if not numbers:
+            bare = self._words["kinds"][kind].sub("", phrase).strip() if kind else phrase
+            which = next((word for word, forms in self._words["items"].items() if forms.fullmatch(bare)), "")
+            return f"{which.removesuffix(' one') if ' one' in which else 'the'} {kind}" if kind else which or phrase
+        is_range = len(numbers) == 2 and re.search(rf"\d ?(?:-|{self._table['through']}) ?#?\d", phrase, re.IGNORECASE)
+        return f"{kind} {' to '.join(numbers) if is_range else ', '.join(numbers)}".strip()
+
+
+def _strings(table: object) -> Iterator[str]:
+    if isinstance(table, str):
+        yield table
+    elif isinstance(table, dict | list):
+        yield from chain.from_iterable(map(_strings, table.values() if isinstance(table, dict) else table))
+
+
+def _folded(text: str) -> str:
+    """Drop the accents of a text, as people who type fast do; its length stays."""
+    return "".join(unicodedata.normalize("NFD", character)[0] for character in text)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(_folded(pattern), re.IGNORECASE)
+
+
+def _expanded(form: str, parts: Mapping[str, str]) -> str:
+    """Replace the placeholders of a form, which parts may contain as well; number the groups, as names are unique."""
+    while (expanded := re.sub(r"(?<!P)<(\w+)>", lambda match: parts[match[1]], form)) != form:
+        form = expanded
+    numbers = count()
+    return re.sub(r"\(\?P<(\w+)>", lambda match: f"(?P<{match[1]}_{next(numbers)}>", form)
+
+
+@cache
+def languages() -> tuple[Language, ...]:
+    """Return the languages of `forms.toml`, compiled on first use."""
+    tables = tomllib.loads(FORMS.read_text(encoding="utf-8"))
+    return tuple(Language({"spaces": name != "zh", **table}) for name, table in tables.items())
+
+
+def parse_foreign(line: str) -> tuple[Intent, ...]:
+    """Parse a line that consists only of plain commands of one language other than English; return () otherwise."""
+    line = line.translate(_MARKS)
+    found = dict.fromkeys(filter(None, (each.parse(line) for each in languages() if each.may_be(line))))
+    return next(iter(found)) if len(found) == 1 else ()  # similar languages may read a line differently
