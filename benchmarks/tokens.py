@@ -20,8 +20,7 @@ from benchmarks._harness import Options, Report, Target, percentile, run, say
 from benchmarks._models import model_path
 from orchestra_mem.adapters.llama import GgufVocabulary
 from orchestra_mem.adapters.llama.library import load_library
-from orchestra_mem.adapters.tokenizers import EstimateCounter, TiktokenCounter
-from orchestra_mem.core.context.calibration import Calibration
+from orchestra_mem.adapters.tokenizers import Calibration, EstimateCounter, TiktokenCounter
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.ports import TokenCounter

@@ -97,7 +97,7 @@ class ProjectRegistry:
 
     def put(self, project: ListedProject, *, passing: bool = True) -> None:
         """Add or update a project; no write if nothing changes. `passing`: Include projects in the temporary folder."""
-        file = self._file(project.path)
+        file = self.folder / f"{hashlib.blake2b(os.fsencode(project.path), digest_size=8).hexdigest()}.json"
         project = replace(project, id=project.id or file.stem)
         old = _read(file)
         if old is not None and old.id == project.id:
@@ -151,9 +151,6 @@ class ProjectRegistry:
             files = [file for file in self.folder.iterdir() if file.suffix == ".json"]
             return [(file, each) for file in files if (each := _read(file))]
         return []
-
-    def _file(self, path: Path) -> Path:
-        return self.folder / f"{hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()}.json"
 
     def _is_passing(self, path: Path) -> bool:
         temporary = os.path.realpath(tempfile.gettempdir())

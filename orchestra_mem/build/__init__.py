@@ -13,10 +13,10 @@ from orchestra_mem.errors import StorageError, storage_error
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.config_files import CONFIG_PATH, default_config_text, load_settings
+    from orchestra_mem.adapters.importers import open_import
     from orchestra_mem.adapters.importers.git_history import open_git_history
-    from orchestra_mem.adapters.importers.imports import open_import
     from orchestra_mem.adapters.importers.jsonl_history import open_jsonl_history
-    from orchestra_mem.adapters.openai_http.relay import Relay
+    from orchestra_mem.adapters.openai_http.server import Relay
     from orchestra_mem.adapters.prompted_model import language_model
     from orchestra_mem.build.wiring import Wiring
     from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -36,8 +36,8 @@ _ON_FIRST_USE = {
     "default_config_text": "orchestra_mem.adapters.config_files",
     "language_model": "orchestra_mem.adapters.prompted_model",
     "load_settings": "orchestra_mem.adapters.config_files",
-    "Relay": "orchestra_mem.adapters.openai_http.relay",
-    "open_import": "orchestra_mem.adapters.importers.imports",
+    "Relay": "orchestra_mem.adapters.openai_http.server",
+    "open_import": "orchestra_mem.adapters.importers",
     "open_git_history": "orchestra_mem.adapters.importers.git_history",
     "open_jsonl_history": "orchestra_mem.adapters.importers.jsonl_history",
 }
@@ -80,8 +80,7 @@ def initialise(project: str | Path = ".") -> Initialised:
         StorageError: The folder cannot be written to.
     """
     from orchestra_mem.adapters.config_files import load_settings, template_files
-    from orchestra_mem.build.place import Place
-    from orchestra_mem.build.storage import database_file
+    from orchestra_mem.build.storage import Place, database_file
 
     folder = Path(project).resolve()
     home = folder / HOME
@@ -192,7 +191,7 @@ def wire(
 ) -> Wiring:
     """Prepare a memory without opening it or registering the project. The arguments are those of `open_memory`."""
     from orchestra_mem.adapters.config_files import load_settings
-    from orchestra_mem.build.place import Place
+    from orchestra_mem.build.storage import Place
     from orchestra_mem.build.wiring import Wiring
 
     folder = Path(project).resolve()
@@ -217,6 +216,6 @@ def open_relay(project: str | Path) -> Relay | None:
     if not llm.base_url:
         return None
     server = open_server(llm)
-    from orchestra_mem.adapters.openai_http.relay import Relay
+    from orchestra_mem.adapters.openai_http.server import Relay
 
     return Relay(server)

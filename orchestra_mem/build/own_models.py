@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestra_mem.adapters.tokenizers import open_counter
+from orchestra_mem.adapters.tokenizers import Calibration, open_counter
 from orchestra_mem.choices import CounterChoice
-from orchestra_mem.core.context.calibration import Calibration
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import ModelError
 from orchestra_mem.ports import TokenCounter

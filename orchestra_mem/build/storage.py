@@ -1,11 +1,13 @@
-"""Open the database that the settings name, a file in the memory's folder or a server, and the document store."""
+"""Where a memory is stored: its paths, the database that the settings name, and the document store."""
 
 from __future__ import annotations
 
 import re
 import socket
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +16,62 @@ from orchestra_mem.adapters.database.connection import REFUSALS
 from orchestra_mem.adapters.database.files import readable
 from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
-from orchestra_mem.build.place import Place
 from orchestra_mem.choices import Durability
+from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
+from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.settings import Settings
+from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
-    from orchestra_mem.adapters.files.local_texts import CopyHistory
+    from orchestra_mem.adapters.files.working_copies import CopyHistory
     from orchestra_mem.ports import WritePoint
 
 _FILE = "obra.db"
 COPIES_FILE = "working_copy.db"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The paths of a project's memory. `names` are its episodic documents."""
+
+    project: Path
+    home: Path
+    memory: Path
+    sessions: Path
+    names: tuple[DocumentName, ...] = tuple(DocumentName)
+
+    @classmethod
+    def of(cls, project: Path, settings: Settings) -> Place:
+        """Derive the paths from a project's settings."""
+        where = settings.orchestrator
+        memory, sessions = project / where.memory_dir, project / where.session_dir
+        names = (DocumentName.DECISION_LOG,) if settings.documents.only_decisions else tuple(DocumentName)
+        return cls(project=project, home=project / ".obra", memory=memory, sessions=sessions, names=names)
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders with documents that people edit."""
+        return [self.memory, self.sessions, self.memory / "catalog"]
+
+    def documents(self) -> list[Path]:
+        """Return the paths of the episodic documents, whether or not they exist."""
+        return [self.memory / f"{name.value}.md" for name in self.names]
+
+    def older_documents(self) -> Sequence[str]:
+        """Return the names of episodic documents that have content, and the number of session documents as text."""
+        found = []
+        blank = ProjectView(project="", updated=None, session="", size_tokens=0, operations=0, sessions=0)
+        for name, path in zip(self.names, self.documents(), strict=True):
+            if path.is_file():
+                text = path.read_text(encoding="utf-8", errors="surrogateescape")
+                said, nothing = (timeless(without_front_matter(each)) for each in (text, render_document(name, blank)))
+                if said != nothing:
+                    found.append(path.name)
+        count = sum(1 for folder in (self.sessions, self.sessions / "archive") for _ in folder.glob("session_*.md"))
+        if count:
+            found.append(f"{count:,} session {'document' if count == 1 else 'documents'}")
+        return found
 
 
 def database_file(home: Path, settings: Settings) -> Path | None:
@@ -96,7 +143,7 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> CopyHistory:
     Raises:
         StorageError: The copies belong to another memory than the database, or the folder has its own database.
     """
-    from orchestra_mem.adapters.files.local_texts import CopyHistory
+    from orchestra_mem.adapters.files.working_copies import CopyHistory
 
     path, memory = home / COPIES_FILE, project_key(database, "working copy").hex()
     if not database.read_only and not path.exists() and not _is_left(home / _FILE):

@@ -33,8 +33,7 @@ from orchestra_mem.adapters.home import home_folder
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
-from orchestra_mem.build.place import Place
-from orchestra_mem.build.storage import open_database, open_store
+from orchestra_mem.build.storage import Place, open_database, open_store
 from orchestra_mem.choices import EmbedderChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker

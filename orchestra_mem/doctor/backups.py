@@ -27,8 +27,7 @@ from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.files.exchange import exchange, settled
 from orchestra_mem.adapters.files.reading import sync_folder
 from orchestra_mem.build import HOME
-from orchestra_mem.build.place import Place
-from orchestra_mem.build.storage import database_file, no_working_copy, open_database, open_store, working_copy
+from orchestra_mem.build.storage import Place, database_file, no_working_copy, open_database, open_store, working_copy
 from orchestra_mem.errors import SchemaTooNewError, StorageError, StorageReadOnlyError, storage_error, telling
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings

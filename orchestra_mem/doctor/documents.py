@@ -23,8 +23,7 @@ from orchestra_mem.adapters.files import DocumentReader, why_read_only
 from orchestra_mem.adapters.files.reading import decode
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
-from orchestra_mem.build.place import Place
-from orchestra_mem.build.storage import COPIES_FILE, database_file, open_database, open_store, working_copy
+from orchestra_mem.build.storage import COPIES_FILE, Place, database_file, open_database, open_store, working_copy
 from orchestra_mem.catalog_types import AccessOutcome, AuditEntry
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import StorageError

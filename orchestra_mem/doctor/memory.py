@@ -24,9 +24,8 @@ from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.search_index.inspection import IndexReport
 from orchestra_mem.build import HOME, open_memory
 from orchestra_mem.build.own_models import open_models
-from orchestra_mem.build.place import Place
 from orchestra_mem.build.search import open_embedder
-from orchestra_mem.build.storage import database_file, open_database
+from orchestra_mem.build.storage import Place, database_file, open_database
 from orchestra_mem.doctor.backups import check_backup
 from orchestra_mem.doctor.documents import ANEW, check_documents, index_words, inspect_index
 from orchestra_mem.errors import ConfigError, EmbedderError, ModelError, OrchestraMemError, TokenizerError

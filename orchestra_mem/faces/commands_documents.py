@@ -125,7 +125,7 @@ def watch(run: Invocation) -> None:
 
     Example: orchestra-mem watch
     """
-    from orchestra_mem.build.place import Place
+    from orchestra_mem.build.storage import Place
     from orchestra_mem.faces.editing import SeenTexts
 
     run.require_memory()

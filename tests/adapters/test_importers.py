@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.importers.imports import open_import
+from orchestra_mem.adapters.importers import open_import
 from orchestra_mem.adapters.importers.source_file import MAX_LINE_BYTES
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.core.histories import HistoryFault, HistoryOperation

@@ -15,8 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters import tokenizers
-from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter, open_counter
-from orchestra_mem.core.context.calibration import Calibration
+from orchestra_mem.adapters.tokenizers import CachedCounter, Calibration, EstimateCounter, TiktokenCounter, open_counter
 from orchestra_mem.errors import TokenizerError
 from orchestra_mem.ports import TokenCounter
 from tests.builders import cases

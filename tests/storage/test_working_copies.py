@@ -21,7 +21,7 @@ import pytest
 from orchestra_mem import ItemFilter, OrchestratorContextManager, Projects, StorageError, open_memory
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
 from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
-from orchestra_mem.adapters.files.local_texts import CopyHistory
+from orchestra_mem.adapters.files.working_copies import CopyHistory
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.catalog_types import ItemStatus

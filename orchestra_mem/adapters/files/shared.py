@@ -17,11 +17,10 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any, TypeVar
 
-from orchestra_mem.adapters.files.following import Follower
-from orchestra_mem.adapters.files.local_texts import CopyHistory, Folders
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.adapters.files.versions import version_document
+from orchestra_mem.adapters.files.working_copies import CopyHistory, Folders, Follower
 from orchestra_mem.core.documents.copies import Copy, merge_copy, stamped, unstamped
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageReadOnlyError
 from orchestra_mem.ports import SharedFiles

@@ -1,4 +1,4 @@
-"""HTTP requests to a model server. Prompts are retried after transient faults, questions about the server are not."""
+"""HTTP requests to a model server, prompts with retries after transient faults; and a relay of others' requests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from contextlib import closing, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -302,3 +302,57 @@ def _quoted(body: bytes) -> str:
     except (ValueError, AttributeError, RecursionError):
         return ""
     return f": {' '.join(said.split())[:_MAX_QUOTED]}" if said else ""
+
+
+# On a small machine, a large prompt is processed for minutes before the first token arrives.
+_SILENT_S = 1_800.0
+
+
+class Relay:
+    """Forwards requests to one server, many at a time. For use in one event loop.
+
+    Args:
+        server: Provides the address, the key and the trusted certificates.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._client = server.asynchronous(_SILENT_S)
+
+    @asynccontextmanager
+    async def send(self, method: str, path: str, body: Json = None) -> AsyncIterator[httpx.Response]:
+        """Send a request and yield the response, whatever its status; its body is still to be read.
+
+        Leaving the block before the body is read closes the connection, and the server stops its work.
+
+        Raises:
+            ModelError: The server cannot be reached, or the connection breaks while the block reads the body.
+        """
+        # ASCII: so a lone surrogate or NaN from a client reaches the server, which decides about it.
+        content = None if body is None else json.dumps(body)
+        kind = {"Content-Type": "application/json"}
+        with self._translated():
+            async with self._client.stream(method, path, content=content, headers=kind) as response:
+                response.headers.setdefault("content-type", "application/json")
+                yield response
+
+    async def chunks(self, response: httpx.Response) -> AsyncIterator[bytes]:
+        """Yield a response's body in pieces as they arrive, also after the block of `send`.
+
+        Raises:
+            ModelError: The connection broke.
+        """
+        with self._translated():
+            async for chunk in response.aiter_bytes():
+                yield chunk
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._server.fault(error) from error
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.tokenizers import open_counter
-from orchestra_mem.core.context.calibration import Calibration
+from orchestra_mem.adapters.tokenizers import Calibration, open_counter
 
 REPORTS = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 20_000)), max_size=120)
 
