@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from orchestra_mem.errors import StorageFullError as StorageFullError
     from orchestra_mem.errors import StorageReadOnlyError as StorageReadOnlyError
     from orchestra_mem.errors import TokenizerError as TokenizerError
-    from orchestra_mem.home.projects import Projects as Projects
+    from orchestra_mem.home import Projects as Projects
     from orchestra_mem.memory.manager import OrchestratorContextManager as OrchestratorContextManager
     from orchestra_mem.memory.vector_store import VectorStore as VectorStore
     from orchestra_mem.orchestrator.orchestrator import Orchestrator as Orchestrator
@@ -80,7 +80,7 @@ else:
             "OrchestraMemError SchemaTooNewError SearchError ServerAwayError ServerError StorageError "
             "StorageFullError StorageReadOnlyError TokenizerError"
         ),
-        "home.projects": "Projects",
+        "home": "Projects",
         "memory.manager": "OrchestratorContextManager",
         "memory.vector_store": "VectorStore",
         "orchestrator.orchestrator": "Orchestrator",
