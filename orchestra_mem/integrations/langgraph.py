@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from orchestra_mem.core.search.chunking import stored_pattern
-from orchestra_mem.core.search.widening import search_until
+from orchestra_mem.core.search.hybrid import search_until
 from orchestra_mem.integrations.conversations import in_thread
 from orchestra_mem.memory.agent_view import AgentMemory
 from orchestra_mem.memory.manager import OrchestratorContextManager

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.catalog_types import ItemFilter, ItemType, MemoryItem
-from orchestra_mem.core.search.widening import search_until
+from orchestra_mem.core.search.hybrid import search_until
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.manager import OrchestratorContextManager

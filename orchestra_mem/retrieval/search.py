@@ -15,9 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
-from orchestra_mem.core.search.hybrid import Searcher
+from orchestra_mem.core.search.hybrid import Searcher, search_until
 from orchestra_mem.core.search.responses import StoredResponse
-from orchestra_mem.core.search.widening import search_until
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock
 from orchestra_mem.retrieval.current_hits import current, marked

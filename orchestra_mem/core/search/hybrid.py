@@ -1,10 +1,11 @@
-"""Search an index by keywords and by vectors, and rank the candidates together with their neighbours."""
+"""Search an index by keywords and by vectors, rank the candidates with their neighbours, and widen a search."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import numpy as np
 
@@ -291,3 +292,27 @@ def _priors(outlines: Outlines, now: datetime, session: str | None, half_life_da
     if session:
         priors["same_session"] = np.array([each == session for each in outlines.sessions], np.float32)
     return priors
+
+
+_Kept = TypeVar("_Kept")
+_WIDER = 4
+_MOST = 10_000
+
+
+def search_until(
+    ask: Callable[[int], Sequence[Hit]], keep: Callable[[Sequence[Hit]], Iterable[_Kept]], limit: int
+) -> list[_Kept]:
+    """Return up to `limit` results, requesting more hits until enough pass, none are left, or 10,000 were requested.
+
+    Args:
+        ask: Returns at most the given number of hits, best first.
+        keep: Returns the results for the hits that pass the test, in the order of the hits.
+        limit: Maximum number of results.
+    """
+    size = 2 * limit
+    while True:
+        hits = ask(size)
+        kept = [*keep(hits)]
+        if len(kept) >= limit or len(hits) < size or size >= _MOST:
+            return kept[:limit]
+        size *= _WIDER
