@@ -8,10 +8,11 @@ between; then each rule, reversal, role and open item is looked for in the conte
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._dialogues import KINDS, Judged, after_compactions, is_unread, judge_dialogue, load_dialogues
 from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
-from benchmarks._locomo import answer_share, passages_of
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import open_git_history
 from orchestra_mem.core.documents.entries import plain_text
@@ -29,7 +29,7 @@ from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.summaries.extractive import Passage, extract, render
 from orchestra_mem.core.summaries.kept import body_of, squeeze
-from orchestra_mem.core.text import visible
+from orchestra_mem.core.text import STOP_WORDS, stem, visible
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json, Operation, Summary
 
@@ -270,6 +270,77 @@ def _judged(dialogue: dict[str, Any], dialogues: list[dict[str, Any]]) -> tuple[
 
 def _share_kept(judged: list[Judged]) -> float:
     return sum(each.kept for each in judged) / len(judged)
+
+
+ANSWERABLE_CATEGORIES = frozenset({1, 2, 4})
+"""Multi-hop, temporal and single-hop questions; category 3 needs knowledge that is not in the conversation."""
+
+Compress = Callable[[list[Passage], int], str]
+"""Compacts passages to at most the given number of characters."""
+
+_SHARE = 0.2
+"""The budget of a compacted conversation, as a share of its plain text (`speaker: text` lines)."""
+
+_TOKEN = re.compile(r"[a-z0-9]+")
+
+
+def answer_share(data_path: Path, compress: Compress, *, by_session: bool = False) -> dict[str, float]:
+    """Measure the share, 0 to 1, of the gold answers' content words that the compacted conversations still contain.
+
+    Words are lower-case runs of letters and digits, stemmed, without stop words, each counted once per answer. A
+    conversation's figure sums over its questions of `ANSWERABLE_CATEGORIES`; `mean` is the mean over the conversations.
+
+    Args:
+        data_path: The conversations.
+        compress: Gets the passages and the budget in characters.
+        by_session: Compact each session separately and join the results, as piecewise compaction does.
+
+    Raises:
+        ValueError: A compacted text is longer than its budget.
+    """
+    figures = {}
+    for sample in json.loads(Path(data_path).read_text(encoding="utf-8")):
+        sessions = passages_of(sample)
+        groups = sessions if by_session else [[passage for session in sessions for passage in session]]
+        compacted = "\n".join(_within_budget(group, compress) for group in groups)
+        figures[str(sample["sample_id"])] = _kept(sample, _stems(compacted))
+    figures["mean"] = sum(figures.values()) / len(figures)
+    return figures
+
+
+def passages_of(sample: dict[str, Any]) -> list[list[Passage]]:
+    """Return a conversation's turns as passages, one list per session; keys count from 1."""
+    sessions: list[list[Passage]] = []
+    key = 0
+    for session in sample["sessions"]:
+        passages = []
+        for turn in session["turns"]:
+            key += 1
+            passages.append(Passage(key=key, text=turn["text"], speaker=turn["speaker"], when=session["date_time"]))
+        sessions.append(passages)
+    return sessions
+
+
+def _within_budget(passages: list[Passage], compress: Compress) -> str:
+    budget = int(_SHARE * sum(len(passage.speaker) + len(passage.text) + len(": \n") for passage in passages))
+    compacted = compress(passages, budget)
+    if len(compacted) > budget:
+        raise ValueError(f"compacted to {len(compacted)} characters, over the budget of {budget}")
+    return compacted
+
+
+def _kept(sample: dict[str, Any], have: set[str]) -> float:
+    kept = asked = 0
+    for question in sample["questions"]:
+        if question["category"] in ANSWERABLE_CATEGORIES:
+            wanted = _stems(str(question["answer"]))
+            kept += len(wanted & have)
+            asked += len(wanted)
+    return kept / asked if asked else 1.0
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(word) for word in _TOKEN.findall(text.lower()) if word not in STOP_WORDS}
 
 
 if __name__ == "__main__":
