@@ -5,7 +5,7 @@ kills itself with SIGKILL at a write point or half-way through a write, or the p
 of the starts after that are killed as well. Then a fresh start is examined (`_survival.py`), and must continue to work.
 
 Between the lives, before steps and in the middle of writes, a person edits the episodic documents (`_crash_person.py`);
-these edits must survive as well (`_crash_edits.py`).
+these edits must survive as well (`_crash_person.py`).
 
 A round is one project with many kills. It is determined by its number, except for the random instants:
 `python benchmarks/crash.py --round 12` repeats round 12 and prints everything that it finds.
@@ -31,8 +31,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._crash_child import SPOILING, START, Clock, Doom, Wire, live, open_here, take
-from benchmarks._crash_edits import examine_edits
-from benchmarks._crash_person import Person
+from benchmarks._crash_person import Person, examine_edits
 from benchmarks._crash_points import DURABILITIES, Points, be_born, kinds_in_code, known_points, steps
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._survival import Violation, examine, examine_work
