@@ -1,4 +1,4 @@
-"""The common part of the benchmark scripts: options, figures with targets, the table, the JSON file, the exit code.
+"""The common part of the benchmark scripts: options, models, figures with targets, the table, JSON file, exit code.
 
 A script runs from anywhere, installed or not, and passes `run` a function that measures and fills a `Report`:
 
@@ -32,9 +32,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import psutil
+
+from tools.models import MODELS, fetch
+
+if TYPE_CHECKING:
+    from orchestra_mem.adapters.llama import LlamaModel
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 DEFAULT_DATA = CHECKOUT.parent / "shared" / "data"
@@ -313,6 +318,18 @@ def fresh(code: str, *arguments: str) -> str:
 def say(text: str) -> None:
     """Report the progress of a long run on stderr."""
     print(text, file=sys.stderr, flush=True)
+
+
+def model_path(name: str) -> Path:
+    """Return the path of a known model's GGUF, downloaded if missing; any other name is taken as a path."""
+    return fetch(MODELS[name]) if name in MODELS else Path(name).expanduser()
+
+
+def find_model(name: str, *, context_tokens: int) -> LlamaModel:
+    """Open a model by name or path; it is loaded at its first use and runs on all cores but one."""
+    from orchestra_mem.adapters.llama import GgufVocabulary, LlamaModel
+
+    return LlamaModel(GgufVocabulary(model_path(name)), context_tokens=context_tokens)
 
 
 def machine() -> str:

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks._harness import Options, Report, Target, run, say
-from benchmarks._models import find_model
+from benchmarks._harness import Options, Report, Target, find_model, run, say
 from orchestra_mem import CategorizationService
 from orchestra_mem.catalog_types import RULE_BASED, Category
 from orchestra_mem.settings import CategorizationSettings

@@ -31,8 +31,7 @@ from benchmarks._facts import (
     operation_of,
     operations_of,
 )
-from benchmarks._harness import Options, Report, Target, run, say
-from benchmarks._models import find_model
+from benchmarks._harness import Options, Report, Target, find_model, run, say
 from benchmarks.compaction import Recorded, read_agent_sessions, read_git_recording, read_talks
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.compression.fact_reader import quotes_of

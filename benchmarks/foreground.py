@@ -23,8 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks._harness import Options, Report, Target, percentile, run, say, stopwatch
-from benchmarks._models import find_model
+from benchmarks._harness import Options, Report, Target, find_model, percentile, run, say, stopwatch
 from benchmarks._operations import Generator, Work, WorkClock
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import TiktokenCounter

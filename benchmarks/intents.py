@@ -20,8 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks._harness import Options, Report, Target, run
-from benchmarks._models import find_model
+from benchmarks._harness import Options, Report, Target, find_model, run
 from orchestra_mem.core.text import STOP_WORDS, words
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Parsed
 from orchestra_mem.orchestrator.intents.reading import read_line, suggest

@@ -18,8 +18,7 @@ import tiktoken
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
-from benchmarks._models import find_model
+from benchmarks._harness import CHECKOUT, Options, Report, Target, find_model, run, say
 from benchmarks._operations import Generator, Work, WorkClock, again, own_commits, recorded_commits
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.tokenizers import ENCODING

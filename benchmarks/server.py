@@ -33,8 +33,7 @@ from typing import Any
 import httpx2
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
-from benchmarks._models import model_path
+from benchmarks._harness import CHECKOUT, Options, Report, Target, model_path, run, say
 from orchestra_mem.build import open_memory
 
 TARGETS: dict[str, Target] = {

@@ -16,8 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks._harness import Options, Report, Target, percentile, run, say
-from benchmarks._models import model_path
+from benchmarks._harness import Options, Report, Target, model_path, percentile, run, say
 from orchestra_mem.adapters.llama import GgufVocabulary
 from orchestra_mem.adapters.llama.library import load_library
 from orchestra_mem.adapters.tokenizers import Calibration, EstimateCounter, TiktokenCounter
