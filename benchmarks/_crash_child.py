@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -138,13 +138,10 @@ class Reaper:
         os.write = torn  # type: ignore[assignment]
 
 
-def open_here(
-    project: Path, clock: Clock, *, write_point: WritePoint | None = None, storage: Mapping[str, object] | None = None
-) -> OrchestratorContextManager:
-    """Open the memory of a project with small limits; `storage` overrides the project's own settings."""
-    config = CONFIG | ({"storage": storage} if storage else {})
+def open_here(project: Path, clock: Clock, *, write_point: WritePoint | None = None) -> OrchestratorContextManager:
+    """Open the memory of a project with small limits."""
     model = ScriptedModel(partial(_last_words, write_point), name="model")
-    return open_memory(project, config=config, clock=clock, counter=_COUNTER, write_point=write_point, model=model)
+    return open_memory(project, config=CONFIG, clock=clock, counter=_COUNTER, write_point=write_point, model=model)
 
 
 def _last_words(write_point: WritePoint | None, messages: Sequence[Message]) -> str:

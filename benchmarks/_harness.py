@@ -127,9 +127,9 @@ class Report:
         self.add(f"{name}_max_{unit}", max(samples), n=len(samples), note=note)
 
     def percentiles_of_runs(
-        self, name: str, runs: Sequence[Sequence[float]], wanted: Sequence[float], *, unit: str = "ms", note: str = ""
+        self, name: str, runs: Sequence[Sequence[float]], wanted: Sequence[float], *, note: str = ""
     ) -> None:
-        """Add percentiles as `percentiles` does, each the median over the runs; the maximum is over all samples.
+        """Add percentiles of milliseconds, each the median over the runs; the maximum is over all samples.
 
         Raises:
             ValueError: No run has a sample; runs without samples are skipped.
@@ -140,8 +140,8 @@ class Report:
         n = sum(map(len, measured))
         for percent in wanted:
             value = statistics.median(percentile(samples, percent) for samples in measured)
-            self.add(_percentile_key(name, percent, unit), value, n=n, note=note)
-        self.add(f"{name}_max_{unit}", max(map(max, measured)), n=n, note=note)
+            self.add(_percentile_key(name, percent, "ms"), value, n=n, note=note)
+        self.add(f"{name}_max_ms", max(map(max, measured)), n=n, note=note)
 
     def add_found(self, key: str, found: Sequence[str], *, n: int = 0, note: str = "") -> None:
         """Add the number of faults found; the first dozen are listed below the table."""

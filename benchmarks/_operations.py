@@ -35,8 +35,8 @@ class Work:
 class WorkClock:
     """A clock that only moves between operations, so that weeks of work are replayed in minutes."""
 
-    def __init__(self, start: datetime = START) -> None:
-        self._now = start
+    def __init__(self) -> None:
+        self._now = START
 
     def __call__(self) -> datetime:
         """Return the current time of the replay."""

@@ -140,14 +140,13 @@ class _Server:
 
 
 def in_a_row(
-    costs: Costs, *, processes: int, cores: int, records: int, refresh_ms: float = 0.0, every: float = math.inf,
-    seed: int = 0,
-) -> Outcome:  # fmt: skip
+    costs: Costs, *, processes: int, cores: int, records: int, refresh_ms: float = 0.0, every: float = math.inf
+) -> Outcome:
     """Simulate processes that record into one project without pauses, on the same cores as the server.
 
     Each process refreshes its window once in `every` records of all processes, for `refresh_ms`, one process at a time.
     """
-    server = _Server(costs, cores, 1, seed)
+    server = _Server(costs, cores, 1, seed=0)
     files, refreshed = Queue(server.simulation, 1), [0] * processes
 
     def again(process: int) -> None:

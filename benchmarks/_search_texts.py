@@ -34,23 +34,24 @@ _QUESTIONS = (
     "{} {} {}",
 )
 
+_SEED = 0
+
 
 class Texts:
-    """Makes chunks by number and questions about them, determined by the seed."""
+    """Makes chunks by number and questions about them, always the same ones."""
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
+    def __init__(self) -> None:
         self._words = _vocabulary()
         self._chances = np.cumsum(_zipf(_WORDS))
         self._topic_chances = np.cumsum(_zipf(_TOPIC_WORDS))
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(_SEED)
         # The most frequent words belong to no topic; of the rest, each factor of ten in rank contributes as many words.
         ranks = np.exp(rng.uniform(np.log(300), np.log(_WORDS), (_TOPICS, _TOPIC_WORDS)))
         self._topics = ranks.astype(np.int64)
 
     def chunks(self, first: int, count: int) -> list[Chunk]:
         """Make `count` chunks, numbered from `first`."""
-        rng = np.random.default_rng([self._seed, first])
+        rng = np.random.default_rng([_SEED, first])
         numbers = np.arange(first, first + count)
         lengths = np.clip(rng.lognormal(np.log(35), 0.6, count), 5, 300).astype(np.int64)
         words = _drawn(self._chances, int(lengths.sum()), rng)
@@ -83,7 +84,7 @@ class Texts:
 
     def questions(self, count: int, chunks: int) -> Iterator[tuple[str, SearchFilter]]:
         """Make questions, each with words of one of the first `chunks` chunks; every fourth has a filter."""
-        rng = random.Random(f"{self._seed} {chunks}")
+        rng = random.Random(f"{_SEED} {chunks}")
         for number in range(count):
             about = self.chunks(rng.randrange(chunks), 1)[0]
             words = [word for word in about.text.split() if len(word) > 3] or ["anything"]

@@ -40,13 +40,8 @@ class Task(NamedTuple):
     success: bool = True
 
 
-def load_tasks(path: Path = DATA) -> list[Task]:
-    """Read the tasks."""
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [Task(**row | {"type": Category(row["type"])}) for row in rows]
-
-
-TASKS = load_tasks()
+_ROWS = map(json.loads, DATA.read_text(encoding="utf-8").splitlines())
+TASKS = [Task(**row | {"type": Category(row["type"])}) for row in _ROWS]
 
 
 def measure(options: Options, report: Report) -> None:

@@ -95,14 +95,14 @@ def _passes(item: WorkItem, where: WorkFilter) -> bool:
     )
 
 
-def load_cases(path: Path = DATA, worlds: Path = WORLDS) -> list[Case]:
+def load_cases() -> list[Case]:
     """Read the written cases and the work items that they refer to.
 
     Raises:
         ValueError: A case is malformed.
     """
-    there = {row["id"]: tuple(map(_item, row["items"])) for row in _rows(worlds)}
-    return [_case(row, there) for row in _rows(path)]
+    there = {row["id"]: tuple(map(_item, row["items"])) for row in _rows(WORLDS)}
+    return [_case(row, there) for row in _rows(DATA)]
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
