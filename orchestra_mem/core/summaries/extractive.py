@@ -5,7 +5,7 @@ its words that are not yet covered, and a greedy algorithm takes the highest gai
 lazy evaluation after Minoux 1978). `reading.py` weighs sentences and words.
 
 Rules that cut sentences into clauses and dropped fillers were removed: at a fifth of a conversation's size, 0.891 of
-the answers' words survive without them, 0.898 with them (`benchmarks/_locomo.py`); in work records, equally many.
+the answers' words survive without them, 0.898 with them (`benchmarks/compaction.py`); in work records, equally many.
 """
 
 from __future__ import annotations

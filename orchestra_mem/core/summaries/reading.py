@@ -1,7 +1,7 @@
 """Read a text for the extractive summariser: split it into sentences, and weigh sentences and words.
 
 The constants were set on two recorded conversations and checked on three others. Varied one at a time from about half
-to double, none changed the share of answers kept (`benchmarks/_locomo.py`) by more than two points.
+to double, none changed the share of answers kept (`benchmarks/compaction.py`) by more than two points.
 """
 
 from __future__ import annotations
