@@ -177,11 +177,14 @@ def test_what_a_person_types_is_theirs_however_much_code_or_output_comes_with_it
     assert _facts("message", {"role": "user", "text": text}) == [("insight", said)]
 
 
-def test_a_dated_note_is_no_log_line() -> None:
-    """With slashes in its date, only a line whose time has seconds is a log line: people write notes without them."""
-    note = "2026/02/16 14:00 We decided to move the release to Friday."
+@pytest.mark.parametrize("time", ["2026/02/16 14:00", "2026-02-16 14:00", "2026-02-16T14:00", "2026-02-16 14:00:"])
+def test_a_dated_note_is_no_log_line(time: str) -> None:
+    """Only a line whose time has seconds, or is followed by a level, is a log line: people write notes without them."""
+    note = f"{time} We decided to move the release to Friday."
     assert _facts("message", {"role": "user", "text": note}) == [("decision", note)]
-    assert not reads_as_prose("2026/02/16 11:30:51 INFO GenerateAgentSession: Built exchanges count=0")
+    assert not reads_as_prose(f"{time.removesuffix(':')}:51 GenerateAgentSession: Built exchanges count=0")
+    assert not reads_as_prose(f"{time} INFO app: started")
+    assert not reads_as_prose(f"[{time}:03,123] ERROR app: started")
 
 
 def test_a_status_line_is_no_prose() -> None:

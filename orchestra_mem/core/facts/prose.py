@@ -300,7 +300,7 @@ _CODE_START = re.compile(
     r"[\w({*\"'.]+.*[({;:=)]\s*$|"
     r"//|/\*|\*/|#!|#include|\$ |>>> |@\w+\(|@@|\+\+\+ |--- |diff --git|[{}\[\]<|]|(?:Co-authored-by|Signed-off-by|"
     r"Reviewed-by):|"
-    r"\d{4}(?:-\d\d-\d\d[T ]|/\d\d/\d\d \d\d:)\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|TRACE)\b|>)"
+    r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d|(?:[\d/T-]+[T ]\d\d:\d\d:? )?\[?(?:INFO|DEBUG|WARN|WARNING|TRACE)\b|>)"
 )
 TICK = re.compile(r"\[([ xX\u2713\u2714]?)\]\s+")
 """The box of a task at the beginning of a sentence."""
