@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -410,6 +411,20 @@ def test_a_client_that_leaves_before_the_answer_begins_ends_it(chat: Chat, caplo
     with asking(chat.url):
         until(lambda: any(path == "/v1/chat/completions" for path, *_ in chat.llama.seen))
     assert chat.llama.broken_off.wait(5)
+
+
+def test_a_server_that_answers_no_questions_about_itself_hardly_delays_chats(chat: Chat) -> None:
+    """A model server that does not answer questions about itself delays a chat by seconds, and later ones less."""
+    freed = threading.Event()
+    chat.llama.refuse = lambda path, body: int(freed.wait(30)) and 404
+    delays = []
+    for text in ("One.", "Two."):
+        start = time.monotonic()
+        assert chat.say(user(text)).choices[0].message.content == "The answer is 42."
+        delays.append(time.monotonic() - start)
+    freed.set()
+    assert delays[0] < 6
+    assert delays[1] < 3  # the counter waits 2 s, and longer after each further time-out
 
 
 class Watched(ScriptedModel):

@@ -20,8 +20,9 @@ from orchestra_mem.types import Json
 
 logger = logging.getLogger(__name__)
 
-# Seconds after which the server is asked for its window again, as it may have been restarted with another window.
-_WINDOW_S = 30.0
+# Seconds after which the server is asked for its window again, as it may have been restarted with another window; and
+# seconds that a chat waits for the answer.
+_WINDOW_S, _WINDOW_TIMEOUT_S = 30.0, 2.0
 # If the server does not count: bytes per token (few texts have fewer), and tokens that a message adds to its text.
 _BYTES_A_TOKEN, _MARKS = 3, 8
 # No prose has more bytes per token; texts of fewer bytes are not checked.
@@ -105,7 +106,7 @@ class OpenAiModel:
         self._model = model
         self.name = model or urlsplit(server.url).netloc  # the address if no model is named
         self._context_tokens = context_tokens
-        self._window, self._window_told = 0, 0.0
+        self._window, self._window_asked, self._window_fault = 0, -_WINDOW_S, ""
         self._tells_progress = False
         self._serves: dict[str, bool] = {}  # by `_question`: whether the server has ever answered it
         self._way = 0  # index of the first of `_ways` that the server accepts
@@ -118,18 +119,29 @@ class OpenAiModel:
     def context_tokens(self) -> int:
         """The context window as reported by the server: llama-server at `/props`, vLLM in its list of models.
 
+        A server that does not answer in time is not asked again for 30 s; until then its last reported window counts.
+
         Raises:
-            ModelError: The server cannot be reached.
+            ModelError: The server cannot be reached, or has never reported its window.
         """
-        if not self._window or time.monotonic() - self._window_told > _WINDOW_S:
-            told = _positive(_within(self._asked("GET", "/props"), "default_generation_settings", "n_ctx"))
-            self._tells_progress = told > 0
-            self._window = told or self._listed_window() or self._window or self._context_tokens
-            self._window_told = time.monotonic()
+        begun = time.monotonic()
+        if begun - self._window_asked > _WINDOW_S:
+            try:
+                props = self._asked("GET", "/props", timeout_s=_WINDOW_TIMEOUT_S)
+                told = _positive(_within(props, "default_generation_settings", "n_ctx"))
+                self._tells_progress = told > 0
+                self._window = told or self._listed_window() or self._window or self._context_tokens
+            except ModelError as error:
+                if time.monotonic() - begun < _WINDOW_TIMEOUT_S:
+                    raise
+                self._window_fault = str(error)
+            self._window_asked = time.monotonic()
+        if not self._window:
+            raise ModelError(self._window_fault)
         return self._window
 
     def _listed_window(self) -> int:
-        models = _within(self._asked("GET", "/v1/models"), "data")
+        models = _within(self._asked("GET", "/v1/models", timeout_s=_WINDOW_TIMEOUT_S), "data")
         for each in models if isinstance(models, list) else ():
             if self._model in ("", _within(each, "id")):
                 return _positive(_within(each, "max_model_len"))
@@ -298,7 +310,7 @@ class OpenAiModel:
         answer.take(event)
         return answer.cut()
 
-    def _asked(self, method: str, path: str, body: Json = None) -> Any:
+    def _asked(self, method: str, path: str, body: Json = None, **limits: float) -> Any:
         """Return the server's answer to a question, None if the server refuses.
 
         A server that refuses a question before it has ever answered it does not support the question, and is not asked
@@ -308,7 +320,7 @@ class OpenAiModel:
         if self._serves.get(key) is False:
             return None
         try:
-            found = self._server.ask(method, path, body)
+            found = self._server.ask(method, path, body, **limits)
         except UnsupportedRequestError:
             self._serves.setdefault(key, False)
             return None
