@@ -113,6 +113,7 @@ _POLITE = re.compile(
 )
 ITEM = re.compile(_ITEM, re.IGNORECASE)
 """Matches phrases that can only mean items."""
+_NO_TITLE = re.compile(rf"^(?:{_IT})$", re.IGNORECASE)
 _FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
 _MOST_CUTS = 12
 _BORDER = re.compile(
@@ -221,7 +222,8 @@ def _by_forms(piece: str, forms: Iterable[tuple[Action, re.Pattern[str]]]) -> In
 
 def intent_of(action: Action, said: Mapping[str, str | None]) -> Intent | None:
     """Build an intent from the parts of a command, None if the number of titles contradicts the count."""
-    titles = tuple(_split(said.get("titles") or "")) or tuple(filter(None, [_unquoted(said.get("title"))]))
+    title = _unquoted(_NO_TITLE.sub("", said.get("title") or ""))
+    titles = tuple(_split(said.get("titles") or "")) or tuple(filter(None, [title]))
     count = number_of(said.get("count") or "0")
     if count and titles and count != len(titles):
         return None
