@@ -86,6 +86,24 @@ def test_a_replaced_document_keeps_its_access_rights(store: FileDocumentStore, t
         assert Path(kept.path).stat().st_mode & 0o777 == kept_rights
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such access rights")
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_what_is_written_for_a_missing_document_is_as_private(
+    store: FileDocumentStore, tmp_path: Path, mode: int
+) -> None:
+    """A document that is written anew, its versions and other new documents have no right that its versions lacked."""
+    path = tmp_path / "a.md"
+    path.write_text("old")
+    path.chmod(mode)
+    for _ in range(2):
+        store.keep_version("a", "old", time=NOON, author=Author.MACHINE, reason=VersionReason.EDIT, like=path)
+        path.unlink(missing_ok=True)
+    for name in ("a.md", "b.md"):
+        store.replace(tmp_path / name, "new", expected=None, name="x")
+    files = [path, tmp_path / "b.md", *(tmp_path / "versions").iterdir()]
+    assert [each.stat().st_mode & 0o777 for each in files] == [mode] * 4
+
+
 @pytest.mark.parametrize("point", ["x.write.after", "x.rename.before", "version.write.after", "version.rename.before"])
 def test_write_that_stops_leaves_what_was_there(tmp_path: Path, point: str) -> None:
     """A write interrupted before its rename leaves the old document, no version and no temporary file."""

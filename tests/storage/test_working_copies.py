@@ -212,7 +212,7 @@ def test_a_session_is_archived_once_though_its_machine_was_ended_meanwhile(
 
 
 def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine) -> None:
-    """History is the same on every machine, and restoring a version on one changes the others."""
+    """History is the same and as private on every machine, and restoring a version on one changes the others."""
     with laptop.open() as here, desk.open() as there:
         laptop.edit("We sell rolls by the dozen", "We sell rolls by weight")
         here.refresh()
@@ -225,10 +225,13 @@ def test_earlier_texts_are_there_on_every_machine(laptop: Machine, desk: Machine
         first = there.documents.history("decision_log")[0]
         there.documents.restore("decision_log", first.sequence)
         until(lambda: "by weight" not in laptop.text())
-    shutil.rmtree(desk.log.parent / "versions")
+    versions = desk.log.parent / "versions"
+    shutil.rmtree(versions)
+    desk.log.chmod(0o600)
     for machine in (laptop, desk):
         machine.open().close()
     assert desk.files() == laptop.files()
+    assert {each.stat().st_mode & 0o777 for each in versions.iterdir()} == {0o600}
 
 
 def test_a_document_that_is_emptied_or_removed_on_one_machine_is_back_soon(laptop: Machine, desk: Machine) -> None:

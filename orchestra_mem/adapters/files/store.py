@@ -341,11 +341,11 @@ class FileDocumentStore(DocumentReader):
                 self._flush_folders()
 
     def _write_new(self, path: Path, data: bytes, name: str, *, like: Path) -> None:
-        """Write a new file with the access rights of the file `like`, if it exists."""
+        """Write a new file with the access rights of the file `like`; see `_rights`."""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
         try:
-            with suppress(OSError):  # no such file, or a file system without access rights
-                mode = like.stat().st_mode & 0o777
+            with suppress(OSError):  # a file system without access rights
+                mode = self._rights(path, like)
                 os.chmod(path, mode if mode & 0o222 else mode | 0o200)
             self._tell(f"{name}.write.before")
             write_all(descriptor, data)
@@ -354,6 +354,21 @@ class FileDocumentStore(DocumentReader):
             self._tell(f"{name}.fsync.after")
         finally:
             os.close(descriptor)
+
+    def _rights(self, path: Path, like: Path) -> int:
+        """Return the access rights of `like`, if it exists; else those that other files of the memory grant as well.
+
+        These files are the documents beside the versions, and the versions of the same document.
+        """
+        with suppress(OSError):
+            return like.stat().st_mode & 0o777
+        version = read_name(like, 0)
+        kept = scan(self._versions, version.document if version else version_document(like, self._versions))
+        mode = path.stat().st_mode & 0o777
+        for other in (*self._versions.parent.glob("*.md"), *(each.path for each in kept)):
+            with suppress(OSError):
+                mode &= os.stat(other).st_mode | 0o600
+        return mode
 
     def _written_in(self, folder: Path, name: str) -> None:
         self._unsynced[folder] = name
