@@ -365,9 +365,9 @@ class FileDocumentStore(DocumentReader):
         version = read_name(like, 0)
         kept = scan(self._versions, version.document if version else version_document(like, self._versions))
         mode = path.stat().st_mode & 0o777
-        for other in (*self._versions.parent.glob("*.md"), *(each.path for each in kept)):
+        for other in (*self._versions.parent.glob("*.md"), *(Path(each.path) for each in kept)):
             with suppress(OSError):
-                mode &= os.stat(other).st_mode | 0o600
+                mode &= other.stat().st_mode | 0o600
         return mode
 
     def _written_in(self, folder: Path, name: str) -> None:
