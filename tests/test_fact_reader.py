@@ -21,6 +21,7 @@ from orchestra_mem.core.facts.extraction import find_in_text, find_quoted
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import ScriptedModel
+from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
 from tests.builders import an_operation, cases
 from tests.conftest import START, Clock
@@ -108,9 +109,8 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
         number = min(each.id for each in standing(memory))
     with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
         model = _answers()
-        reader = FactReader(
-            model, log=SqlEventLog(database), ledger=SqlLedger(database), counter=EstimateCounter(), timeout_s=10
-        )
+        facts = FactExtractor(SqlEventLog(database), SqlLedger(database))
+        reader = FactReader(model, facts, counter=EstimateCounter(), timeout_s=10)
         with pytest.raises(InterruptedGenerationError):
             reader.read(number, cancelled=lambda: len(model.prompts) >= 2)
         assert len(model.prompts) == 2

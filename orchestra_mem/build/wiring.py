@@ -34,7 +34,7 @@ from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.build.storage import Place, open_database, open_store
-from orchestra_mem.choices import EmbedderChoice
+from orchestra_mem.choices import EmbedderChoice, IsolationChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
@@ -266,9 +266,13 @@ class Wiring:
     def _compactor(self, session: SessionMemoryManager) -> SessionCompactor:
         return SessionCompactor(
             session, limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
-            drafts=DraftPlacer(session, SqlDraftStore(self.database)),
-            facts=FactExtractor(self.log, self.ledger, lasting=self.settings.documents.only_decisions),
+            drafts=DraftPlacer(session, SqlDraftStore(self.database)), facts=self._facts,
         )  # fmt: skip
+
+    @property
+    def _facts(self) -> FactExtractor:
+        apart = self.settings.catalog.isolation is IsolationChoice.STRICT
+        return FactExtractor(self.log, self.ledger, lasting=self.settings.documents.only_decisions, apart=apart)
 
     def _limits(self) -> Limits:
         compaction = self.settings.compaction
@@ -312,9 +316,7 @@ class Wiring:
             compressor, log=log, ledger=ledger, drafts=SqlDraftStore(self.database), counter=counter, clock=clock,
             limits=self._limits(), section=episodic.short_forms.section,
         )  # fmt: skip
-        reader = (
-            FactReader(self.model, log=log, ledger=ledger, counter=counter, timeout_s=timeout_s) if self.model else None
-        )
+        reader = FactReader(self.model, self._facts, counter=counter, timeout_s=timeout_s) if self.model else None
         items = ItemSummarizer(
             compressor=compressor, catalog=self.agents.catalog, store=SqlCatalogStore(self.database),
             counter=counter, max_words=self.settings.catalog.summary_max_length,

@@ -17,7 +17,7 @@ from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.prompts import fenced, few_shot, object_schema
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.model_types import LanguageModel, Message
-from orchestra_mem.ports import EventLog, Ledger, TokenCounter
+from orchestra_mem.ports import TokenCounter
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.types import Json, MustKeepKind, Operation, Summary
 
@@ -65,20 +65,15 @@ class FactReader:
 
     Args:
         model: The model to ask.
-        log: Provides the operations.
-        ledger: Provides the summaries, and stores the facts.
+        facts: Stores the facts; its ledger and log provide the summaries and the operations.
         counter: Counts tokens, to check whether a prompt fits into the window.
         timeout_s: Time limit in seconds for one answer.
     """
 
-    def __init__(
-        self, model: LanguageModel, *, log: EventLog, ledger: Ledger, counter: TokenCounter, timeout_s: float
-    ) -> None:
+    def __init__(self, model: LanguageModel, facts: FactExtractor, *, counter: TokenCounter, timeout_s: float) -> None:
         self._model = ModelWithTimeout(model, timeout_s=timeout_s)
-        self._log = log
-        self._ledger = ledger
         self._counter = counter
-        self._facts = FactExtractor(log, ledger)
+        self._facts = facts
         self._read: LRUCache[int, None] = LRUCache(_REMEMBERED)
 
     def read(self, number: int, *, cancelled: Callable[[], bool]) -> int:
@@ -92,7 +87,7 @@ class FactReader:
         """
         added = 0
         with suppress(NotFoundError):
-            for operations, text in _together(self._waiting(self._ledger.summary(number))):
+            for operations, text in _together(self._waiting(self._facts.ledger.summary(number))):
                 quotes = quotes_of(text, self._model, counter=self._counter, cancelled=cancelled)
                 for operation in operations:
                     added += self._facts.add_quoted(operation, quotes)
@@ -103,8 +98,8 @@ class FactReader:
         """Return the unread operations that a summary covers, except operations that are covered by a lower summary."""
         if summary.children or summary.document:
             return ()
-        others = () if summary.level else self._ledger.summaries(summary.session, standing=True)
-        return [each for each in uncovered(summary, self._log, others) if each.id not in self._read]
+        others = () if summary.level else self._facts.ledger.summaries(summary.session, standing=True)
+        return [each for each in uncovered(summary, self._facts.log, others) if each.id not in self._read]
 
 
 def quotes_of(

@@ -53,12 +53,14 @@ class FactExtractor:
         log, ledger: The memory's event log and ledger.
         lasting: Keep superseded facts active, marked with the later fact, and mark no others. For the shared log: only
             people remove facts.
+        apart: Let a completion end only facts of its own agent: for strict isolation.
     """
 
     log: EventLog
     ledger: Ledger
     _: KW_ONLY
     lasting: bool = False
+    apart: bool = False
 
     def extract(self, session: Session, through: int) -> None:
         """Extract facts from a session's operations that were not processed before, up to the id `through`.
@@ -107,8 +109,9 @@ class FactExtractor:
         # A fact that is found late may be superseded by a known fact of a later operation.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
-        new = list(settle([*new, *later]))[: len(new)] if later else new
-        settled = _by_weight(settle([*known, *new], known=len(known)))
+        agents = self._agents([*known, *new]) if self.apart else None
+        new = list(settle([*new, *later], agents=agents))[: len(new)] if later else new
+        settled = _by_weight(settle([*known, *new], known=len(known), agents=agents))
         if self.lasting:
             marked = {fact.id: fact.superseded_by for fact in known}
             for place, fact in enumerate(settled):
@@ -117,6 +120,11 @@ class FactExtractor:
                     by = marked.get(fact.id, 0) if doubted else fact.superseded_by
                     settled[place] = replace(fact, status=_STANDING, superseded_by=by)
         return {fact.id: fact for fact in known}, settled
+
+    def _agents(self, facts: Sequence[MustKeep]) -> dict[int, str | None]:
+        """Return the agents of the operations that facts come from; empty if no fact is a completion."""
+        ends = any(fact.kind is MustKeepKind.COMPLETION for fact in facts)
+        return {each: self.log.operation(each).agent for each in {fact.operation for fact in facts if ends} - {0}}
 
     def _without_replaced(
         self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep]

@@ -31,7 +31,7 @@ from orchestra_mem.catalog_types import AuditFilter, ItemStatus
 from orchestra_mem.doctor.documents import find_secrets
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.tiers.catalog import MemoryCatalog
-from orchestra_mem.types import Author, DocumentName
+from orchestra_mem.types import Author, DocumentName, MustKeepKind
 from tests.conftest import Clock
 from tests.memories import edit, problems_of
 from tests.processes import python
@@ -509,6 +509,16 @@ def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> No
             bob.operations(OperationFilter(agent="ada"))
         refused = [entry for entry in memory.audit(AuditFilter(agent="bob")) if entry.outcome == "refused"]
         assert [entry.call for entry in refused] == ["operations", "search"]
+
+
+@pytest.mark.parametrize("isolation", ["catalog", "strict"])
+def test_with_strict_isolation_a_completion_ends_failures_of_its_own_agent_alone(opened: Open, isolation: str) -> None:
+    """What an agent completes ends earlier tries at it: by every agent, but its own alone under strict isolation."""
+    with opened(isolation=isolation) as memory:
+        for agent, status in (("ada", "failed"), ("bob", "failed"), ("bob", "completed")):
+            memory.record_operation("task_execution", {"task": "deploy the shop", "status": status}, agent=agent)
+        failed = [each.operation for each in memory.facts() if each.kind is MustKeepKind.FAILURE]
+        assert failed == ([1] if isolation == "strict" else [])
 
 
 def test_what_an_agent_was_given_is_not_recorded_with_what_it_did(memory: OrchestratorContextManager) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import exp, log, log1p
@@ -180,7 +180,9 @@ def _pair_weights() -> tuple[tuple[float, ...], float]:
     return tuple(table.pairs.tolist()), table.pair_bias
 
 
-def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep, ...]:
+def settle(
+    must_keeps: Sequence[MustKeep], *, known: int = 0, agents: Mapping[int, str | None] | None = None
+) -> tuple[MustKeep, ...]:
     """Mark the facts that later facts replaced (superseded), or completed, answered or repaired (done).
 
     Facts are compared in order of time and returned in the given order. Facts already superseded or done stay so.
@@ -193,12 +195,13 @@ def settle(must_keeps: Sequence[MustKeep], *, known: int = 0) -> tuple[MustKeep,
         must_keeps: The facts.
         known: Number of leading facts that an earlier call has already compared with each other. They can still be
             superseded by the remaining facts, but are not compared again.
+        agents: The agents of operations, if a completion may end only facts of its own agent's operations.
     """
     order = sorted(range(len(must_keeps)), key=lambda i: (must_keeps[i].timestamp, must_keeps[i].operation, i))
     settled = list(must_keeps)
     new = [number for number in order if number >= known and must_keeps[number].kind in _CHANGING]
     signs = dict(zip(new, signs_of([settled[number].text for number in new]).tolist(), strict=True))
-    standing = Standing()
+    standing = Standing(agents)
     for number in order if new else ():
         fact = settled[number]
         if fact.status is not MustKeepStatus.STANDING:
@@ -273,7 +276,8 @@ def may_change(newer: MustKeep, older: MustKeep) -> bool:
 class Standing:
     """Index of the active facts by their content words."""
 
-    def __init__(self) -> None:
+    def __init__(self, agents: Mapping[int, str | None] | None = None) -> None:
+        self._agents = agents or {}
         self._facts: dict[int, Topic] = {}
         self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
         # The operations that had an outcome about a subject, and the subjects of the unfinished facts of operations.
@@ -310,7 +314,7 @@ class Standing:
             older = facts[number]
             if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
                 repeated.append((number, True))  # a repeated fact stays active once
-            elif may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
+            elif self._may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
                 chances[number] = chance
         if not repeated and not chances and topic.weight <= _FEW and signs[0] >= _POINTS:
             return self._pointed_at(fact, facts)
@@ -333,8 +337,12 @@ class Standing:
             alone = {*tried.values()} <= {about, ""}
             for number, subject in tried.items():
                 ends = subject == about or (alone and facts[number].kind is _FAILURE)
-                if ends and number in self._facts and may_change(fact, facts[number]):
+                if ends and number in self._facts and self._may_change(fact, facts[number]):
                     yield number
+
+    def _may_change(self, newer: MustKeep, older: MustKeep) -> bool:
+        own = self._agents.get(newer.operation) == self._agents.get(older.operation)
+        return may_change(newer, older) and (own or newer.kind is not _COMPLETION)
 
     def near(self, topic: Topic) -> Iterable[int]:
         """Return the numbers of facts that share a word with a topic, by rarity of the word, then newest first."""
