@@ -222,6 +222,8 @@ def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
          "header.content-type: application/x-www-form-urlencoded was sent; send application/json"),
         (served.client.post(operations, content=b"{}"), 422,
          f"the request has 2 faults: {not_read}; header.content-type: nothing was sent; send application/json"),
+        (served.client.post(operations, content=b"{}\n", headers={"content-type": "application/x-ndjson"}), 422,
+         f"the request has 2 faults: {not_read}; header.content-type: application/x-ndjson was sent; send application"),
         (served.client.post(operations, json=[]), 422, f"the request has 1 fault: {not_read}"),
         (served.client.put("/api/memory/documents/work_plan", content="# A", headers=as_json), 422,
          "the request has 2 faults: body.0: JSON decode error; header.content-type: application/json was sent; send "),

@@ -130,7 +130,7 @@ async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
     faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
     kind = request.headers.get("content-type", "nothing")
-    is_json = kind.startswith("application/") and "json" in kind
+    is_json = kind.lower().startswith("application/") and kind.partition(";")[0].lower().endswith(("/json", "+json"))
     # JSON of another type is not parsed, but a document is, if its type is JSON.
     unread = any(each["loc"] == ("body",) or (is_json and each["loc"][0] == "body") for each in error.errors())
     if unread and is_json == (request.method == "PUT"):
