@@ -69,6 +69,11 @@ def main(model_path: str, project: str) -> int:
         if memory.model is None:
             print("No model: `orchestra-mem doctor` says why.", file=sys.stderr)
             return 1
+        try:
+            print(f"{memory.model.name} has a window of {memory.model.context_tokens:,} tokens.", file=sys.stderr)
+        except ModelError as error:  # no such file, or no model
+            print(error, file=sys.stderr)
+            return 2
         for line in iter(lambda: sys.stdin.readline().strip(), ""):
             try:
                 print(run(memory, line[1:]) if line.startswith("!") else answer(memory, line), flush=True)

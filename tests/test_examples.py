@@ -47,6 +47,14 @@ def test_an_agent_with_a_model_in_its_process_remembers(tmp_path: Path, smollm_g
         assert "rye bread on Tuesdays" in memory.get_orchestrator_context("chat").render()
 
 
+def test_an_agent_without_its_model_says_so(tmp_path: Path) -> None:
+    """With a wrong path to the model the llama agent exits with 2 and one line that names the path."""
+    model = tmp_path / "missing.gguf"
+    code, answered, told = _run("agent_llama", str(model), str(tmp_path / "project"), said="Hello?\n")
+    assert (code, answered) == (2, "")
+    assert told == f"{model} does not exist; set llm.model_path or search.model_path to a GGUF model file\n"
+
+
 @pytest.fixture
 def server() -> Iterator[tuple[str, Llama]]:
     """An OpenAI-compatible server that repeats the last message and counts no tokens."""
