@@ -181,7 +181,9 @@ class Overview:
         return not self._to_do_below(item, 1)
 
     def _where(self, item: WorkItem) -> str:
-        words = [item.status.value] if item.status is not WorkStatus.PENDING else ["can be started"]
+        progress = self._tracker.progress(item.id)
+        can = "can be finished" if 0 < progress.total == progress.done else "can be started"
+        words = [can if item.status is WorkStatus.PENDING else item.status.value]
         if item.parent is not None:
             words.append(f"under #{item.parent}")
         return ", ".join(words)

@@ -85,6 +85,19 @@ def test_an_item_that_was_finished_again_is_among_the_last_that_were_done(empty:
     assert shown == ["3", "4", "5", "6", "7", "8", "9", "0"]
 
 
+def test_an_item_whose_parts_are_all_done_can_be_finished(empty: Desk) -> None:
+    """An item with everything below it done is to be finished as the next step; it may still be renamed there."""
+    empty.work.create(WorkKind.STORY, "Login")
+    empty.work.set_status(empty.work.create(WorkKind.TASK, "Form", parent=1).id, DONE)
+    empty.go_on()
+    assert _section(empty.plan.text, "Immediate Next Steps") == '- Story #1 "Login": can be finished\n'
+    empty.change(('#1 "Login": can', '#1 "Sign in": can'))
+    assert _section(empty.plan.text, "Immediate Next Steps") == '- Story #1 "Sign in": can be finished\n'
+    empty.work.set_status(1, DONE)
+    empty.go_on()
+    assert "can be finished" not in empty.plan.text
+
+
 def test_work_without_a_session_is_shown_by_a_refresh(empty: Desk) -> None:
     """A refresh without a session writes the plan and gives a person's new line its number."""
     empty.work.create(WorkKind.TASK, "Tidy up")

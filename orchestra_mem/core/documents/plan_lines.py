@@ -61,10 +61,10 @@ _NAMED = "|".join(kind.capitalize() for kind in WorkKind)
 _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
 _REFERENCE = re.compile(rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
 _MENTION = re.compile(rf'{_REFERENCE.pattern}(?P<title>.*)"(?:: (?P<words>[^"]*?))?[ \t\r]*')
-_STEP = re.compile(r"(?:in progress|can be started)(?:, under #\d{1,18})?")
+_STEP = re.compile(r"(?:in progress|can be (?:started|finished))(?:, under #\d{1,18})?")
 # Status of an item by the words that begin its mention; other words mean that the item is in progress.
 _MENTIONED = {
-    "can be started": WorkStatus.PENDING,
+    "can be ": WorkStatus.PENDING,
     "done ": WorkStatus.DONE,
     "blocked": WorkStatus.BLOCKED,
     "failed": WorkStatus.FAILED,
@@ -194,7 +194,7 @@ def is_mention(row: str) -> bool:
     """Check whether a row names a work item as the machine does, without a person's additions."""
     found = _MENTION.fullmatch(row)
     words = (found["words"] or "") if found else ""
-    return bool(found) and (not words.startswith(("in progress", "can be started")) or bool(_STEP.fullmatch(words)))
+    return bool(found) and (not words.startswith(("in progress", "can be ")) or bool(_STEP.fullmatch(words)))
 
 
 def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> str | None:
