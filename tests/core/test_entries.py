@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from orchestra_mem.core.context.as_read import entry_as_read
 from orchestra_mem.core.documents.entries import clip, flat, is_critical, label, make_entry, plain_text
 from orchestra_mem.core.facts.prose import fields_of
 from orchestra_mem.types import Json, Operation
@@ -98,6 +99,15 @@ def test_plain_text_is_speech_as_it_is_and_other_fields_with_their_names() -> No
     """The plain text of a message is what was said, without speaker, ids or field names."""
     data: Json = {"speaker": "Ann", "text": "We never deploy on Fridays.", "task_id": 7, "gone": None}
     assert plain_text(operation(data)) == "We never deploy on Fridays."
+
+
+def test_an_imported_note_reads_as_it_was_written() -> None:
+    """The lines of an imported note are told without their numbers, to summarisers and in contexts."""
+    data: Json = {"line 1": "# Shop\n\nWe sell rye bread.", "line 5": {"decision": "use nginx"}}
+    assert plain_text(operation(data)) == "# Shop\n\nWe sell rye bread.\nDecision: use nginx"
+    short, full = entry_as_read(text_of(data, kind="note"))
+    assert short == "- Note (op 12): Shop; We sell rye bread.; Decision: use nginx\n"
+    assert full == "- Note (op 12)\n> # Shop\n>\n> We sell rye bread.\nDecision: use nginx\n"
 
 
 def test_both_ends_of_a_long_text_are_kept_without_spaces_too() -> None:

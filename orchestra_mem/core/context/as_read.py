@@ -22,6 +22,8 @@ _HEADING = re.compile(r"#{1,2} .*")
 _ENTRY = re.compile(r"#{1,6} \[(?:(\d{4}-\d\d-\d\d) )?\d\d:\d\d:\d\d\] (.*)")
 _TIMED = re.compile(r"^(#{1,6} \[\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d\]")
 _FIELD = re.compile(r"\*\*([^*\n]+)\*\*:(?: (.*))?")
+_PLACE = re.compile(r"\*\*Line \d+\*\*: ?")  # the label of a field of an imported note
+_QUOTE = re.compile(r"[> ]*(?:#+ )?")
 _TALK = re.compile(r"Message: (.+) \(op \d+\)")
 _SPEECH = frozenset(map(label, SPEECH_FIELDS)) | {"Input"}
 
@@ -54,14 +56,15 @@ def entry_as_read(text: str) -> tuple[str, ...]:
     date, title = match.groups()
     when = f"- {date} " if date else "- "
     head = f"{when}{title}"
-    lines = [line for line in rest if line.strip() and not _is_known(line, title)]
+    told = (_PLACE.sub("", line, count=1) if line.startswith("**Line ") else line for line in rest)
+    lines = [line for line in told if line.strip() and not _is_known(line, title)]
     spoken = _FIELD.fullmatch(lines[0]) if lines else None
     if spoken is not None and spoken[1] in _SPEECH and spoken[2]:
         who = _TALK.fullmatch(title)
         head, lines = f"{when}{who[1] if who else title}: {spoken[2]}", lines[1:]
     full = as_form("\n".join([head, *lines]))
-    told = "; ".join(line.lstrip("> ").replace("**", "") for line in lines)
-    short = f"{head}: {told}" if told else head
+    flat = "; ".join(filter(None, (_QUOTE.sub("", line, count=1).replace("**", "") for line in lines)))
+    short = f"{head}: {flat}" if flat else head
     if len(short) > SHORT_CHARS:
         short = f"{short[: SHORT_CHARS - 1].rstrip()}…"
     return (as_form(short), full) if len(short) < len(full) - 1 else (full,)

@@ -28,6 +28,7 @@ _TITLE_FIELDS = "title subject task_title name intent_type intent speaker role t
 SPEECH_FIELDS = frozenset(
     "text message content input user_input prompt body note comment subject title task_title summary".split()
 )
+_PLACE = re.compile(r"line \d+")  # a field of an imported note: its name is only a position
 # Fields that only identify things; other fields name the same things readably.
 _NUMBER_FIELD = re.compile(r"(?:^|_)(?:id|uuid|hash|sha)$", re.IGNORECASE)
 # Fields about how something was said or done, rather than its content.
@@ -111,7 +112,7 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
             continue
         text = _named(value) or flat(_ends(value, left), left)
         if text:
-            lines.append(text if name in SPEECH_FIELDS else f"{label(name)}: {text}")
+            lines.append(text if name in SPEECH_FIELDS or _PLACE.fullmatch(name) else f"{label(name)}: {text}")
             left -= len(lines[-1])
     return "\n".join(lines)
 

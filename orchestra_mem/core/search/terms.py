@@ -16,7 +16,7 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.search_types import Chunk, IndexedText, Terms
 
-ANALYSIS_VERSION = "3"
+ANALYSIS_VERSION = "4"
 """Must change if `index_text` returns something else for the same chunk; an index with another version is outdated."""
 
 MAX_QUERY_CHARS = 4_096
