@@ -185,10 +185,12 @@ class Answers:
     def _next(self) -> Told:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
         pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_SIFTED))
-        # An item with children is finished by finishing its children.
-        leaves = (item for item in pending if not self._tracker.progress(item.id).total)
+        # An item with open children is finished by finishing its children.
+        below = WorkFilter(statuses=OPEN_STATUSES, limit=1)
+        leaves = (item for item in pending if not self._tracker.items(replace(below, parent=item.id)))
         ready = list(islice((item for item in leaves if not self._tracker.blockers(item.id)), _NEXT))
-        lines = [f"In progress: {item.name}" for item in active] + [f"Next: {item.name}" for item in ready]
+        word = {item.id: "Can be finished" if self._tracker.progress(item.id).total else "Next" for item in ready}
+        lines = [f"In progress: {item.name}" for item in active] + [f"{word[item.id]}: {item.name}" for item in ready]
         if lines:  # the journal takes the item mentioned last as "it", which should be the next item
             answer = _of([*active, *ready], "\n".join(lines))
             return replace(answer, effects=(*answer.effects, *shown([(ready or active)[0].id])))
