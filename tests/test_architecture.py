@@ -43,24 +43,24 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 53_220,
-    "orchestra_mem/core": 12_580,
-    "orchestra_mem/core/context": 1_150,
+    "orchestra_mem": 53_500,
+    "orchestra_mem/core": 12_530,
+    "orchestra_mem/core/context": 1_100,
     "orchestra_mem/core/documents": 3_490,
     "orchestra_mem/core/facts": 1_650,
     "orchestra_mem/core/summaries": 1_340,
-    "orchestra_mem/core/search": 1_920,
+    "orchestra_mem/core/search": 1_910,
     "orchestra_mem/core/work": 340,
-    "orchestra_mem/orchestrator": 3_890,
-    "orchestra_mem/tiers": 4_860,
-    "orchestra_mem/adapters": 11_100,
-    "orchestra_mem/memory": 3_220,
-    "orchestra_mem/home": 370,
-    "orchestra_mem/retrieval": 1_670,
-    "orchestra_mem/compression": 1_820,
-    "orchestra_mem/faces": 7_370,
-    "tests": 34_230,
-    "benchmarks": 10_590,
+    "orchestra_mem/orchestrator": 4_090,
+    "orchestra_mem/tiers": 4_870,
+    "orchestra_mem/adapters": 11_140,
+    "orchestra_mem/memory": 3_240,
+    "orchestra_mem/home": 360,
+    "orchestra_mem/retrieval": 1_720,
+    "orchestra_mem/compression": 1_810,
+    "orchestra_mem/faces": 7_380,
+    "tests": 34_410,
+    "benchmarks": 10_520,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
