@@ -136,7 +136,7 @@ class OpenAiModel:
                     raise
                 self._window_fault = str(error)
             self._window_asked = time.monotonic()
-        if not self._window:
+        if self._window_fault and not self._window:
             raise ModelError(self._window_fault)
         return self._window
 
