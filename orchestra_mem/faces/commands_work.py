@@ -141,7 +141,7 @@ def talk(
     script: Annotated[Path | None, option("--script FILE", "Run the lines of a file; comments begin with #.")] = None,
     yes: Annotated[bool, option("--yes", "Cancel and undo without asking.")] = False,
 ) -> None:
-    """Manage work items by plain English commands; creates a memory if there is none.
+    """Manage work items by plain commands; creates a memory if there is none.
 
     Everything is recorded. `quit`, Ctrl-D or Ctrl-C end the session.
 
