@@ -192,9 +192,8 @@ class Lifecycle:
             return
         waited = tracker.used_tokens() >= (tracker.refresh_threshold + _WAITS) * tracker.max_tokens
         # The next operations may be as large, and nothing is worse than a window that overflows.
-        critical = tracker.would_be_critical(_ROOM * operation.tokens)
-        if (waited and self.leads) or critical or self._over_ceiling:
-            self.refresh(due=True, waits=critical or far > _PATIENCE)
+        if (waited and self.leads) or tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling:
+            self.refresh(due=True, waits=far > _PATIENCE)
 
     @property
     def leads(self) -> bool:
