@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_720,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_380,
-    "tests": 34_410,
+    "tests": 34_420,
     "benchmarks": 10_520,
 }
 MAX_MODULE_LINES = 400

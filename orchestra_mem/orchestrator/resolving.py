@@ -165,8 +165,9 @@ def speaker() -> str:
         return "me"
 
 
-_YES = r"(?:y|yes|yep|yeah|yup|ja|si|oui|ok|okay|sure|confirm(?:ed)?|correct|right|exactly|agreed)"
-_NO = r"(?:n|no|nope|nah|nein|non|don'?t|never\s?mind|nothing|none|stop|leave|keep|forget|oops|wait|sorry|hm+|actually)"
+_YES = r"(?:y|yes|yep|yeah|yup|ja|s[ií]|oui|да|是的?|对|好的?|ok|okay|sure|confirm(?:ed)?|correct|right|exactly|agreed)"
+_NO = r"""(?:n|no|nope|nah|nein|non|нет|不是?|不要|不用|don'?t|never\s?mind|nothing|none|stop|leave|keep|forget|oops
+    |wait|sorry|hm+|actually)"""
 _BESIDE = r"""(?:please|do|go|ahead|it|that|this|them|both|all|thanks?|you|of|course|i|am|is|was|as|now|just|then|the
     |one|everything|mind|changed|matter|joking|i'm|let's|not|alone|change|cancel|mean|meant|did)"""
 _IS_YES = re.compile(rf"(?ix)\W*{_YES}(?:\W+(?:{_YES}|{_BESIDE}))*[\s,.!]*")

@@ -27,6 +27,17 @@ def test_a_plain_command_is_carried_out(shell: Orchestrator, line: str, answer: 
     assert answer in shell.execute(line).text
 
 
+@pytest.mark.parametrize(
+    ("yes", "no"), [("ja", "nein"), ("Sí.", "no"), ("oui", "non"), ("да", "нет"), ("是的", "不要")]
+)
+def test_questions_are_answered_in_the_language_of_the_command(shell: Orchestrator, yes: str, no: str) -> None:
+    """What has to be confirmed can be confirmed, and refused, in each of the languages."""
+    for answer, status in ((no, "pending"), (yes, "cancelled")):
+        assert "Really cancel" in shell.execute("storniere Aufgabe 3").text
+        shell.execute(answer)
+        assert status in shell.execute("status of 3").text
+
+
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_nothing_unasked_is_done(split: str) -> None:
     """Negations, conditions, questions and hearsay change nothing, and what is done is what the writer asked for."""
