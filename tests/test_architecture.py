@@ -43,7 +43,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 53_500,
+    "orchestra_mem": 53_530,
     "orchestra_mem/core": 12_530,
     "orchestra_mem/core/context": 1_100,
     "orchestra_mem/core/documents": 3_490,
@@ -54,12 +54,12 @@ MAX_LINES = {
     "orchestra_mem/orchestrator": 4_090,
     "orchestra_mem/tiers": 4_870,
     "orchestra_mem/adapters": 11_140,
-    "orchestra_mem/memory": 3_240,
+    "orchestra_mem/memory": 3_260,
     "orchestra_mem/home": 360,
-    "orchestra_mem/retrieval": 1_720,
+    "orchestra_mem/retrieval": 1_740,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_380,
-    "tests": 34_420,
+    "tests": 34_480,
     "benchmarks": 10_520,
 }
 MAX_MODULE_LINES = 400

@@ -76,14 +76,33 @@ def test_no_record_waits_for_a_process_that_writes_the_documents(
     assert [*standing(memory), *(each.operation.id for each in memory._parts.working.entries())] == [*range(1, 61)]
 
 
-def test_a_process_that_holds_the_documents_for_too_long_is_reported(tmp_path: Path) -> None:
-    """Working memory grows only so far: then a record waits, and the status says for what. No operation is lost."""
-    with open_memory(tmp_path, config={**CONFIG, "storage": {"lock_timeout_s": 0.1}}) as memory:
-        record(memory, 1)
-        with other_process_writes(tmp_path):
-            record(memory, 6 * 45, first=2)
-            assert "another process has locked" in str(memory.get_stats()["problems"])
-        assert [*standing(memory), *(each.operation.id for each in memory._parts.working.entries())] == [*range(1, 272)]
+def test_a_process_that_holds_the_documents_for_too_long_is_reported(
+    memory: OrchestratorContextManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the documents are never free for a while, the status says so, and no operation is lost."""
+    monkeypatch.setattr("orchestra_mem.memory.parts._TOLD_AFTER_S", 0.1)
+    record(memory, 1)
+    with other_process_writes(tmp_path):
+        record(memory, 20, first=2)
+        assert memory._parts.reporter.problems() == []
+        time.sleep(0.2)
+        record(memory, 1, first=22)
+        assert "another process has locked" in str(memory._parts.reporter.problems())
+    record(memory, 30, first=23)
+    assert [*standing(memory), *(each.operation.id for each in memory._parts.working.entries())] == [*range(1, 53)]
+    assert memory._parts.reporter.problems() == []
+
+
+def test_a_refresh_that_cannot_take_place_stays_due(memory: OrchestratorContextManager, tmp_path: Path) -> None:
+    """A refresh that finds the documents held changes nothing; the next read does it."""
+    record(memory, 1)
+    life = memory._life
+    life._over_ceiling = life._others_record = True
+    with other_process_writes(tmp_path):
+        assert life.refresh(due=True, waits=False) is None
+        assert (life._refresh_due, life._over_ceiling, life._others_record) == (True, True, True)
+    memory.get_stats()
+    assert not life._refresh_due
 
 
 def test_what_waited_when_a_process_was_killed_is_spilled_by_the_next_that_looks(tmp_path: Path) -> None:

@@ -133,6 +133,49 @@ def test_what_has_been_superseded_is_marked_and_comes_after_what_replaced_it(
     assert {hit.superseded_by for hit in strict} == {""}
 
 
+def _marks(memory: OrchestratorContextManager, query: str) -> dict[str, str]:
+    return {hit.chunk.source: hit.superseded_by for hit in memory.search(query, limit=30).hits if hit.superseded_by}
+
+
+def _decided(memory: OrchestratorContextManager, text: str) -> tuple[str, str]:
+    """Record a decision; return the names of its operation and of its last fact."""
+    number = memory.record_operation("decision", {"text": text}).id
+    return f"op {number}", f"K{memory.facts()[-1].id}"
+
+
+def test_a_mark_names_the_last_of_several_that_replaced_each_other(memory: OrchestratorContextManager) -> None:
+    """Of a decision that was repeated and then replaced twice, each earlier operation names the present one."""
+    said = [_decided(memory, "We use MySQL for the orders database.") for _ in range(2)]
+    said.append(_decided(memory, "We switch the orders database from MySQL to Postgres."))
+    present = _decided(memory, "We switch the orders database from Postgres to SQLite.")
+    marks = _marks(memory, "orders database MySQL Postgres SQLite")
+    assert marks == {operation: present[1] for operation, _ in said}
+
+
+@pytest.mark.parametrize(
+    "rest", [" The ovens must be cleaned by Ann.", "\n".join(f"column_{at} int," for at in range(30))]
+)
+def test_an_operation_of_which_a_part_stands_is_not_marked(memory: OrchestratorContextManager, rest: str) -> None:
+    """An operation is not marked if one of its facts stands, or if most of its text is no fact."""
+    _decided(memory, f"We use MySQL for the orders database.\n{rest}")
+    _decided(memory, "We switch the orders database from MySQL to Postgres.")
+    assert "superseded" in {fact.status for fact in memory.facts(standing=False)}
+    assert _marks(memory, "orders database MySQL") == {}
+
+
+def test_what_a_person_removed_supersedes_nothing(memory: OrchestratorContextManager) -> None:
+    """Once a person has deleted the later decision, the earlier operation is not marked with it."""
+    _decided(memory, "We use MySQL for the orders database.")
+    text = "We switch the orders database from MySQL to Postgres."
+    _, fact = _decided(memory, text)
+    assert set(_marks(memory, "orders database MySQL").values()) == {fact}
+    memory.refresh()
+    path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+    rows = path.read_text(encoding="utf-8").split("\n")
+    path.write_text("\n".join(row for row in rows if f"({fact})" not in row), encoding="utf-8")
+    assert _marks(memory, "orders database MySQL") == {}
+
+
 def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContextManager, clock: Clock) -> None:
     """An operation is found in the working tier first, and in the session tier after the flush."""
     number = memory.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id

@@ -120,7 +120,9 @@ class IdleWorker:
             if life is None or not life.leads:
                 return False
             if (unread := life.unread) >= least or (unread and self._drafts_wanted):
-                life.extract_facts(_OPERATIONS, waits=False)
+                with life.documents.held(waits=False) as free:
+                    if free:
+                        life.extract_facts(_OPERATIONS)
                 self._drafts_wanted = life.unread < unread  # no progress: others write, or the disk refuses
             elif self._drafts_wanted:
                 self._drafts_wanted = life.draft_ahead()

@@ -18,7 +18,7 @@ from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import StorageError
 from orchestra_mem.memory.context_items import Snapshot
-from orchestra_mem.memory.parts import MemoryParts, documents_held
+from orchestra_mem.memory.parts import DocumentsLock, MemoryParts
 from orchestra_mem.memory.recording import OperationDraft, new_session
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER = 25  # operations to wait after a failed spill or refresh
 # A due refresh waits for a read, at most until usage is _WAITS over its threshold or critical within _ROOM operations.
 _WAITS, _ROOM = 0.03, 2
-_PATIENCE = 40  # records wait for others who hold the documents if working memory is this far over its limits
 _CEILING = 0.25  # a session document with a larger excess (see `SessionCompactor.excess`) is compacted without waiting
 _SESSION_DOCUMENT = "session document"
 _READ_FIRST = 500  # operations scanned for facts before a context; any more (only without refreshes) are scanned later
@@ -49,6 +48,7 @@ class Lifecycle:
     def __init__(self, parts: MemoryParts, events: MemoryEvents) -> None:
         self._parts = parts
         self._events = events
+        self.documents = DocumentsLock(parts.store)
         self.session: Session | None = None
         self.last_id, self._changes, self._retry_at, self._refreshed_at = 0, -1, 0, 0
         self._refresh_due = self._over_ceiling = self._window_known = self._others_record = False
@@ -181,7 +181,7 @@ class Lifecycle:
             return
         far = self._parts.working.overflow_factor
         if far > 1 or (far and self._parts.session.is_unchanged(self.session)):
-            with documents_held(self._parts.store, waits=far > _PATIENCE) as free:
+            with self.documents.held(waits=False) as free:
                 if free and not self._parts.session.is_unchanged(self.session):
                     self._catch_up()  # others may have spilled: usually, the last process to spill does it again
                 if free:
@@ -193,7 +193,7 @@ class Lifecycle:
         waited = tracker.used_tokens() >= (tracker.refresh_threshold + _WAITS) * tracker.max_tokens
         # The next operations may be as large, and nothing is worse than a window that overflows.
         if (waited and self.leads) or tracker.would_be_critical(_ROOM * operation.tokens) or self._over_ceiling:
-            self.refresh(due=True, waits=far > _PATIENCE)
+            self.refresh(due=True, waits=False)
 
     @property
     def leads(self) -> bool:
@@ -240,15 +240,17 @@ class Lifecycle:
         If the refresh is `due` and another process has refreshed meanwhile, only begin a new epoch. Unless it `waits`,
         a refresh stays due while others write documents.
         """
-        self._refresh_due = self._over_ceiling = self._others_record = False
-        if self.session is None:
-            if self._parts.reporter.work.view() is not None:
-                self._update_documents(VersionReason.REFRESH)
-            return None
         start, spilled, compacted = time.perf_counter(), 0, Compacted()
-        with documents_held(self._parts.store, waits=waits) as free:
-            if not free or (due and self._refreshed_elsewhere()):
-                self._refresh_due |= not free
+        with self.documents.held(waits=waits) as free:
+            if not free:
+                self._refresh_due = True
+                return None
+            self._refresh_due = self._over_ceiling = self._others_record = False
+            if self.session is None:
+                if self._parts.reporter.work.view() is not None:
+                    self._update_documents(VersionReason.REFRESH)
+                return None
+            if due and self._refreshed_elsewhere():
                 return None
             with self._parts.reporter.skipping_unwritable(_SESSION_DOCUMENT):
                 spilled = self._spill(self._parts.working.older_half())
@@ -289,14 +291,13 @@ class Lifecycle:
         self._refreshed_at = max(noted, self.last_id)
         return used
 
-    def extract_facts(self, most: int, *, waits: bool = True) -> None:
-        """Extract facts from the oldest unscanned operations, at most `most`; none if this call would have to wait."""
+    def extract_facts(self, most: int) -> None:
+        """Extract facts from the oldest unscanned operations, at most `most` of them."""
         if self.session is not None and (waiting := self.unread) and self._parts.database.can_write_now():
             through = self.last_id - waiting + min(waiting, most)
-            with self._parts.reporter.tracking_problem("facts"), documents_held(self._parts.store, waits=waits) as free:
-                if free:
-                    self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)
-                    self.session = replace(self.session, judged_through=through)
+            with self._parts.reporter.tracking_problem("facts"), self._parts.store.lock():
+                self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)
+                self.session = replace(self.session, judged_through=through)
 
     @property
     def unread(self) -> int:

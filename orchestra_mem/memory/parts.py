@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 # File times advance with the kernel's tick, every 10 ms or faster; this is five times as long.
 _TICK_NS = 50_000_000
+# Seconds after which it is reported that others hold the documents.
+_TOLD_AFTER_S = 30.0
 
 
 class MemoryLock:
@@ -87,18 +89,30 @@ class MemoryLock:
         self._lock.release()
 
 
-@contextmanager
-def documents_held(store: DocumentStore, *, waits: bool) -> Iterator[bool]:
-    """Hold the documents' lock; yield False if others hold it and this call does not wait."""
-    with ExitStack() as held:
-        free = True
-        try:
-            held.enter_context(store.lock(waits=waits))
-        except LockTimeoutError:
-            if waits:
-                raise
-            free = False
-        yield free
+class DocumentsLock:
+    """The lock of the documents, for callers that had rather do their work later than wait for it."""
+
+    def __init__(self, store: DocumentStore) -> None:
+        self._store = store
+        self._busy_since: float | None = None
+
+    @contextmanager
+    def held(self, *, waits: bool) -> Iterator[bool]:
+        """Hold the lock; yield False if others hold it and this call does not wait.
+
+        Raises:
+            LockTimeoutError: Others hold it although this call has waited, or all calls for the last 30 s found it so.
+        """
+        with ExitStack() as held:
+            try:
+                held.enter_context(self._store.lock(waits=waits))
+                self._busy_since = None
+            except LockTimeoutError:
+                now = time.monotonic()
+                self._busy_since = now if self._busy_since is None else self._busy_since
+                if waits or now - self._busy_since > _TOLD_AFTER_S:
+                    raise
+            yield self._busy_since is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +134,9 @@ class CatalogParts:
         if self.learner.waits:
             self.learner.work(1)
             return self.learner.waits
-        if self.documents.due:
-            self.write()
+        with self.documents.lock, DocumentsLock(self.documents.store).held(waits=False) as free:
+            if free and self.documents.due:
+                self.write()
         if self.catalog.cleanup_due:
             self.clean_up()
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.search.chunking import chunk_fact
@@ -12,6 +12,9 @@ from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.ports import Ledger
 from orchestra_mem.search_types import Chunk, Hit
 from orchestra_mem.types import MustKeep, MustKeepStatus
+
+_MOST_IN_TURN = 8  # facts that supersede each other in turn and are looked up
+_MOSTLY = 0.6  # share of a text that superseded facts must make up
 
 
 def current(hits: Sequence[Hit], ledger: Ledger, reindex: Callable[[Hit, Chunk], object]) -> Iterator[Hit]:
@@ -40,35 +43,50 @@ def current(hits: Sequence[Hit], ledger: Ledger, reindex: Callable[[Hit, Chunk],
 
 
 def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
-    """Mark operations of which every fact has been superseded; the hit of what superseded one comes before it."""
+    """Mark hits of operations that say little but what was superseded, and put the hit of what replaced it before."""
     operations = {hit.chunk.operation for hit in hits if hit.chunk.operation and _letter(hit) != "K"}
     told: defaultdict[int, list[MustKeep]] = defaultdict(list)
     for fact in ledger.must_keeps_of(sorted(operations)) if operations else ():
         told[fact.operation].append(fact)
-    replaced = ((hit.id, _superseded(hit, told[hit.chunk.operation])) for hit in hits)
-    gone = {number: fact for number, fact in replaced if fact is not None}
-    numbers = {fact.superseded_by for fact in gone.values()}
-    newer = {fact.id: fact for fact in ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
+    later = _later([fact for facts in told.values() for fact in facts], ledger)
     found = list(hits)
-    for number, old in gone.items():
-        by = newer.get(old.superseded_by)
-        if by is None or plain_words(by.text) == plain_words(old.text):  # the same, said again
+    for hit in hits:
+        by = _replaced_by(hit.chunk, told[hit.chunk.operation], later) if _letter(hit) != "K" else None
+        if by is None:
             continue
-        at = next(place for place, hit in enumerate(found) if hit.id == number)
+        at = next(place for place, each in enumerate(found) if each.id == hit.id)
         found[at] = replace(found[at], superseded_by=f"K{by.id}")
         names = {f"K{by.id}", f"op {by.operation}"}
-        later = next((place for place in range(at, len(found)) if found[place].chunk.source in names), None)
-        if later is not None:
-            found.insert(at, replace(found.pop(later), perhaps=found[at].perhaps))
+        newer = next((place for place, each in enumerate(found) if each.chunk.source in names), 0)
+        if newer > at and found[newer].perhaps <= found[at].perhaps:
+            found.insert(at, found.pop(newer))
     return found
 
 
-def _superseded(hit: Hit, facts: Iterable[MustKeep]) -> MustKeep | None:
-    """Return the last fact of a hit, if another fact has superseded each of its facts."""
-    words = plain_words(hit.chunk.text) if _letter(hit) != "K" else ""
-    here = [fact for fact in facts if words and plain_words(fact.found or fact.text) in words]
-    is_gone = all(fact.status is MustKeepStatus.SUPERSEDED and fact.superseded_by for fact in here)
-    return here[-1] if here and is_gone else None
+def _later(facts: Iterable[MustKeep], ledger: Ledger) -> dict[int, MustKeep]:
+    """Return the facts that superseded these, and those that superseded them in turn, by id."""
+    later: dict[int, MustKeep] = {}
+    for _ in range(_MOST_IN_TURN):
+        numbers = {fact.superseded_by for fact in facts if fact.status is MustKeepStatus.SUPERSEDED} - {0, *later}
+        if not numbers:
+            break
+        facts = ledger.must_keeps_by_id(sorted(numbers))
+        later |= {fact.id: fact for fact in facts}
+    return later
+
+
+def _replaced_by(chunk: Chunk, facts: Sequence[MustKeep], later: Mapping[int, MustKeep]) -> MustKeep | None:
+    """Return the active fact that replaced what a chunk says; None if a part stands, or was only said again."""
+    words, said, by = plain_words(chunk.text), 0, None
+    for fact in facts:
+        by = fact
+        for _ in range(_MOST_IN_TURN):
+            by = later.get(by.superseded_by, by) if by.status is MustKeepStatus.SUPERSEDED else by
+        text = plain_words(fact.found or fact.text)
+        if by.status is not MustKeepStatus.STANDING or by is fact or plain_words(by.text) == text:
+            return None
+        said += len(text) if text in words else 0
+    return by if said > len(words) * _MOSTLY else None
 
 
 def _facts_in(hit: Hit) -> list[int]:

@@ -65,8 +65,9 @@ class FileDocumentStore(DocumentReader):
     def lock(self, *, waits: bool = True) -> Iterator[None]:
         """See `ports.DocumentStore.lock`."""
         timeout_s = self._lock_timeout_s if waits else 0
+        told = f" for {timeout_s:g} s" if waits else ""
         if not self._thread_lock.acquire(timeout=timeout_s):
-            raise LockTimeoutError(f"another thread has locked {self._lock_file} for {timeout_s:g} s")
+            raise LockTimeoutError(f"another thread has locked {self._lock_file}{told}")
         try:
             if self._read_only:
                 yield
@@ -76,7 +77,7 @@ class FileDocumentStore(DocumentReader):
                     self._process_lock.acquire(timeout=timeout_s)
                 except Timeout:
                     raise LockTimeoutError(
-                        f"another process has locked {self._lock_file} for {timeout_s:g} s; "
+                        f"another process has locked {self._lock_file}{told}; "
                         "see storage.lock_timeout_s, or end that process"
                     ) from None
             try:
