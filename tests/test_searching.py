@@ -22,6 +22,7 @@ from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
 from orchestra_mem.search_types import EmbeddingModel, SearchFilter, SearchMode, Tier, Vector, Vectors
+from orchestra_mem.serialize import to_object
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
 from tests.builders import cases
@@ -122,6 +123,7 @@ def test_what_has_been_superseded_is_marked_and_comes_after_what_replaced_it(
     found = {hit.chunk.source: place for place, hit in enumerate(hits)}
     assert hits[found[f"op {old}"]].superseded_by == f"K{fact.id}"
     assert min(found[f"K{fact.id}"], found[f"op {newer}"]) < found[f"op {old}"]
+    assert to_object(hits[found[f"op {old}"]])["superseded_by"] == f"K{fact.id}"
     assert not hits[found[f"op {newer}"]].superseded_by
     assert [hit.superseded_by for hit in memory.search("tabs", limit=30).hits if "tabs" in hit.chunk.text] == [""] * 3
     mark = f"superseded by K{fact.id}"
