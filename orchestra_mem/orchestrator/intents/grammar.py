@@ -146,10 +146,10 @@ _WRITTEN: dict[Action, tuple[str, ...]] = {
 }  # fmt: skip  # other actions: name and target
 
 
-def borders(line: str) -> list[tuple[int, int]]:
+def borders(line: str, border: re.Pattern[str] = _BORDER) -> list[tuple[int, int]]:
     """Return where one command may end and the next begin, as offsets (end of the first, start of the next)."""
     quoted = [match.span() for match in _QUOTES.finditer(line)]
-    found = (match.span() for match in _BORDER.finditer(line) if match.start() > 0 and match.end() < len(line))
+    found = (match.span() for match in border.finditer(line) if match.start() > 0 and match.end() < len(line))
     return [span for span in found if not any(start < span[0] < end for start, end in quoted)]
 
 

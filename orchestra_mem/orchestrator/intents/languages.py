@@ -10,14 +10,14 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Container, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from orchestra_mem.orchestrator.intents import ASKS, Action, Intent
 from orchestra_mem.orchestrator.intents.classifier import classifier
-from orchestra_mem.orchestrator.intents.grammar import intent_of, read_commands
+from orchestra_mem.orchestrator.intents.grammar import borders, intent_of, read_commands
 
 FORMS = Path(__file__).with_name("forms.toml")
 _ID = r"#?\d{1,18}"
@@ -96,12 +96,7 @@ class Language:
 
     def parse(self, line: str) -> tuple[Intent, ...]:
         """Parse a line that consists only of plain commands of this language; return () for any other line."""
-        return read_commands(line, self._cuts, self._one)
-
-    def _cuts(self, line: str) -> list[tuple[int, int]]:
-        quoted = [match.span() for match in re.finditer(_QUOTED, line)]
-        found = [match.span() for match in self._joins.finditer(line) if match.start() > 0 and match.end() < len(line)]
-        return [span for span in found if not any(start < span[0] < end for start, end in quoted)]
+        return read_commands(line, partial(borders, border=self._joins), self._one)
 
     def _one(self, piece: str) -> Intent | None:
         asks = piece.rstrip().endswith("?")
