@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_740,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_380,
-    "tests": 34_480,
+    "tests": 34_510,
     "benchmarks": 10_520,
 }
 MAX_MODULE_LINES = 400

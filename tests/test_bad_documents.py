@@ -9,6 +9,8 @@ import logging
 import os
 import resource
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -426,3 +428,28 @@ def test_flush_waits_for_a_session_document_that_is_no_text(project: Path, clock
         archive = flushed(memory)
         assert archive.read_text().startswith(text[:40])
         assert _problems(memory) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this platform")
+def test_a_pipe_in_the_place_of_a_version_or_of_counts_hangs_nothing(tmp_path: Path) -> None:
+    """A FIFO where a version or the stored token counts should be is not read, so that no command waits for ever."""
+    code = """
+import os, sys
+from pathlib import Path
+from orchestra_mem import open_memory
+with open_memory(".") as memory:
+    memory.record_operation("decision", {"text": "We use bcrypt."})
+    memory.refresh()
+counts, (version, *_) = Path(".obra/index/token_counts.json"), Path(".obra/memory/versions").glob("*.md")
+for path in (counts, version):
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+with open_memory(".") as memory:
+    memory.get_stats()
+    memory.blame("decision_log")
+print("ended")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30
+    )
+    assert "ended" in done.stdout or "does not exist any more" in done.stderr, done.stderr

@@ -319,7 +319,9 @@ class CachedCounter:
 def _read(file: Path) -> dict[bytes, int]:
     """Read the counts that an earlier process stored; empty if the file is missing or damaged."""
     try:
-        return {bytes.fromhex(key): int(count) for key, count in json.loads(file.read_bytes()).items()}
+        # A FIFO would never end.
+        stored = json.loads(file.read_bytes()) if file.is_file() else {}
+        return {bytes.fromhex(key): int(count) for key, count in stored.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 

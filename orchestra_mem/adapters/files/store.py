@@ -284,7 +284,8 @@ class FileDocumentStore(DocumentReader):
         """
         path = Path(version.path)
         with telling("reading", path), suppress(FileNotFoundError):
-            return decode(path.read_bytes())
+            if path.is_file():  # a FIFO would never end
+                return decode(path.read_bytes())
         raise StorageError(f"{path} does not exist any more")
 
     def prune_versions(self, document: str, keep: int) -> int:

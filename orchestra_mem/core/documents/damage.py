@@ -141,8 +141,9 @@ def _second_fronts(text: str) -> Iterator[tuple[int, str]]:
 def _git_markers(text: str) -> Iterator[tuple[int, str]]:
     if "<<<<<<<" not in text and ">>>>>>>" not in text:
         return
+    line, at = 1, 0
     for match in _GIT_MARKER.finditer(_without_fenced(text)):
-        line = text.count("\n", 0, match.start()) + 1
+        line, at = line + text.count("\n", at, match.start()), match.start()
         yield line, f"a git conflict marker ({match['marker']}): keep one of the two texts and delete the markers"
 
 
