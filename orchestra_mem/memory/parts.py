@@ -134,9 +134,10 @@ class CatalogParts:
         if self.learner.waits:
             self.learner.work(1)
             return self.learner.waits
-        with self.documents.lock, DocumentsLock(self.documents.store).held(waits=False) as free:
-            if free and self.documents.due:
-                self.write()
+        if self.documents.due:
+            with self.documents.lock, DocumentsLock(self.documents.store).held(waits=False) as free:
+                if free:
+                    self.write()
         if self.catalog.cleanup_due:
             self.clean_up()
         return False
