@@ -8,7 +8,7 @@ a person's decision, rule or role as perhaps superseded. Applying an edit twice 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 
 from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
@@ -53,7 +53,7 @@ class FactExtractor:
         log, ledger: The memory's event log and ledger.
         lasting: Keep superseded facts active, marked with the later fact, and mark no others. For the shared log: only
             people remove facts.
-        apart: Let a completion end only facts of its own agent: for strict isolation.
+        apart: Let facts of an agent change only facts of the same agent: for strict isolation.
     """
 
     log: EventLog
@@ -61,6 +61,7 @@ class FactExtractor:
     _: KW_ONLY
     lasting: bool = False
     apart: bool = False
+    _agents: dict[int, str | None] = field(default_factory=dict, init=False)
 
     def extract(self, session: Session, through: int) -> None:
         """Extract facts from a session's operations that were not processed before, up to the id `through`.
@@ -109,7 +110,7 @@ class FactExtractor:
         # A fact that is found late may be superseded by a known fact of a later operation.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
-        agents = self._agents([*known, *new]) if self.apart else None
+        agents = self._agents_of([*known, *new]) if self.apart else None
         new = list(settle([*new, *later], agents=agents))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known), agents=agents))
         if self.lasting:
@@ -121,10 +122,13 @@ class FactExtractor:
                     settled[place] = replace(fact, status=_STANDING, superseded_by=by)
         return {fact.id: fact for fact in known}, settled
 
-    def _agents(self, facts: Sequence[MustKeep]) -> dict[int, str | None]:
-        """Return the agents of the operations that facts come from; empty if no fact is a completion."""
-        ends = any(fact.kind is MustKeepKind.COMPLETION for fact in facts)
-        return {each: self.log.operation(each).agent for each in {fact.operation for fact in facts if ends} - {0}}
+    def _agents_of(self, facts: Sequence[MustKeep]) -> dict[int, str | None]:
+        """Return the agents of the operations that facts come from."""
+        numbers = {fact.operation for fact in facts} - {0}
+        agents = {each: self._agents.get(each) or self.log.operation(each).agent for each in numbers}
+        self._agents.clear()
+        self._agents.update(agents)
+        return agents
 
     def _without_replaced(
         self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep]

@@ -324,6 +324,16 @@ def test_a_plain_fact_is_found_among_any_number_of_other_sentences(said: str, ot
     assert said in [text for _, text in _facts("message", {"text": " ".join(sentences)})]
 
 
+def test_of_operations_minutes_apart_the_later_recorded_is_the_later() -> None:
+    """A decision supersedes an earlier recorded one though its machine's clock is minutes behind, not an hour."""
+    first = _fact("We use MySQL for the orders.", 3)
+    second = _fact("We use PostgreSQL for the orders, no longer MySQL.", 8)
+    ahead = replace(first, timestamp=second.timestamp + timedelta(minutes=2))
+    assert settle([ahead, second]) == (replace(ahead, status=SUPERSEDED, superseded_by=8), second)
+    imported = replace(second, timestamp=first.timestamp - timedelta(hours=1))
+    assert [fact.status for fact in settle([first, imported])] == [STANDING, SUPERSEDED]
+
+
 def test_what_is_done_is_open_no_more() -> None:
     """A completion closes the open item that it is about, and no other."""
     wanted = _fact("TODO: add rate limiting to the login endpoint.", 1, MustKeepKind.OPEN_ITEM)

@@ -521,6 +521,21 @@ def test_with_strict_isolation_a_completion_ends_failures_of_its_own_agent_alone
         assert failed == ([1] if isolation == "strict" else [])
 
 
+@pytest.mark.parametrize("isolation", ["catalog", "strict"])
+def test_with_strict_isolation_a_decision_replaces_those_of_its_own_agent_alone(opened: Open, isolation: str) -> None:
+    """A decision or its repetition replaces earlier ones: of every agent, but of its own alone under strict isolation.
+
+    What is recorded without an agent replaces any.
+    """
+    with opened(isolation=isolation) as memory:
+        for agent, database in (("ada", "MySQL"), ("bob", "MySQL"), ("bob", "SQLite")):
+            memory.record_operation("decision", {"decision": f"Use {database} as the orders database"}, agent=agent)
+        active = [each.operation for each in memory.facts()]
+        assert active == ([1, 3] if isolation == "strict" else [3])
+        memory.record_operation("decision", {"decision": "Use SQLite as the orders database"})
+        assert [each.operation for each in memory.facts()] == [4]
+
+
 def test_what_an_agent_was_given_is_not_recorded_with_what_it_did(memory: OrchestratorContextManager) -> None:
     """Injected text is removed from a message before the message is recorded for all agents to read."""
     ada = memory.as_agent("ada")

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import lru_cache
 from math import exp, log, log1p
 from operator import mul, ne
@@ -38,6 +39,7 @@ _WHOLE = frozenset("status state result outcome success succeeded passed complet
 _CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, _COMPLETION)
 _KINDS = (*_CHANGED, _COMPLETION)
 _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKeepKind}
+_SKEW = timedelta(minutes=15)  # clocks of machines differ by less
 _NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can refer to
 _POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
 _FEW = 3.0  # a topic up to this weight names nothing
@@ -195,9 +197,9 @@ def settle(
         must_keeps: The facts.
         known: Number of leading facts that an earlier call has already compared with each other. They can still be
             superseded by the remaining facts, but are not compared again.
-        agents: The agents of operations, if a completion may end only facts of its own agent's operations.
+        agents: The agents of operations, if facts of an agent's operations may change only facts of the same agent.
     """
-    order = sorted(range(len(must_keeps)), key=lambda i: (must_keeps[i].timestamp, must_keeps[i].operation, i))
+    order = in_order(must_keeps)
     settled = list(must_keeps)
     new = [number for number in order if number >= known and must_keeps[number].kind in _CHANGING]
     signs = dict(zip(new, signs_of([settled[number].text for number in new]).tolist(), strict=True))
@@ -227,6 +229,22 @@ def settle(
         if settled[number].status is MustKeepStatus.STANDING:
             standing.add(number, fact)
     return tuple(settled)
+
+
+def in_order(must_keeps: Sequence[MustKeep]) -> list[int]:
+    """Return the numbers of facts in order of time.
+
+    Of operations whose timestamps differ by less than `_SKEW`, the one recorded later is the later: clocks of machines
+    differ. An operation with a much earlier timestamp than one before it was imported, and is as old as it says.
+    """
+    times = [fact.timestamp for fact in must_keeps]
+    latest: datetime | None = None
+    for number in sorted(range(len(must_keeps)), key=lambda number: must_keeps[number].operation):
+        if must_keeps[number].operation:
+            if latest and latest - _SKEW < times[number]:
+                times[number] = latest = max(latest, times[number])
+            latest = latest or times[number]
+    return sorted(range(len(must_keeps)), key=lambda number: (times[number], must_keeps[number].operation, number))
 
 
 def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[MustKeep | None]:
@@ -312,9 +330,11 @@ class Standing:
         chances: dict[int, float] = {}
         for number in self.near(topic):
             older = facts[number]
+            if not self._concerns(fact, older):
+                continue
             if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
                 repeated.append((number, True))  # a repeated fact stays active once
-            elif self._may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
+            elif may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
                 chances[number] = chance
         if not repeated and not chances and topic.weight <= _FEW and signs[0] >= _POINTS:
             return self._pointed_at(fact, facts)
@@ -337,12 +357,14 @@ class Standing:
             alone = {*tried.values()} <= {about, ""}
             for number, subject in tried.items():
                 ends = subject == about or (alone and facts[number].kind is _FAILURE)
-                if ends and number in self._facts and self._may_change(fact, facts[number]):
+                older = facts[number]
+                if ends and number in self._facts and self._concerns(fact, older) and may_change(fact, older):
                     yield number
 
-    def _may_change(self, newer: MustKeep, older: MustKeep) -> bool:
-        own = self._agents.get(newer.operation) == self._agents.get(older.operation)
-        return may_change(newer, older) and (own or newer.kind is not _COMPLETION)
+    def _concerns(self, newer: MustKeep, older: MustKeep) -> bool:
+        """Check whether the agents of two facts allow the newer to change the older."""
+        agent = self._agents.get(newer.operation)
+        return agent is None or agent == self._agents.get(older.operation)
 
     def near(self, topic: Topic) -> Iterable[int]:
         """Return the numbers of facts that share a word with a topic, by rarity of the word, then newest first."""
@@ -361,7 +383,8 @@ class Standing:
         """Return the last decision or rule, if near: `Scrap that.` takes it back without naming it."""
         for number in reversed(self._facts):
             older = facts[number]
-            if older.kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT) and may_change(fact, older):
+            changes = self._concerns(fact, older) and may_change(fact, older)
+            if changes and older.kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT):
                 near = fact.operation - older.operation <= _NEAR_OPERATIONS
                 return [(number, True)] if near else []
         return []
