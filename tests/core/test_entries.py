@@ -147,6 +147,12 @@ def test_what_a_program_keeps_for_itself_is_shown_to_nobody() -> None:
     assert list(fields_of(operation(kept))) == list(fields_of(operation(said)))
 
 
+def test_the_digest_of_a_note_is_not_shown() -> None:
+    """The digest by which an import recognises a changed note is in no entry."""
+    note: dict[str, Json] = {"title": "Kitchen", "text": "We bake on Tuesdays."}
+    assert text_of({**note, "version_sha": "9cf75188ff694122c3fad5a1"}, kind="note") == text_of(note, kind="note")
+
+
 def test_what_is_left_out_is_told() -> None:
     """Clipped values and left-out fields name the command that shows them."""
     long = text_of({"output": "x" * 10_000}, max_chars=400)

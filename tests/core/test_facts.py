@@ -334,6 +334,11 @@ def test_of_operations_minutes_apart_the_later_recorded_is_the_later() -> None:
     assert [fact.status for fact in settle([first, imported])] == [STANDING, SUPERSEDED]
 
 
+def test_an_open_item_of_a_tick_list_is_shown_without_its_box() -> None:
+    """`[ ]` is no part of an open item's text."""
+    assert _facts("note", {"text": "# Kitchen\n\n- [ ] order new flour"}) == [("open item", "order new flour")]
+
+
 def test_what_is_done_is_open_no_more() -> None:
     """A completion closes the open item that it is about, and no other."""
     wanted = _fact("TODO: add rate limiting to the login endpoint.", 1, MustKeepKind.OPEN_ITEM)
