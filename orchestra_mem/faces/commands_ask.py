@@ -79,7 +79,7 @@ def _update_index(run: Invocation, memory: OrchestratorContextManager, *, anew: 
             total = max(count, int(bar.tasks[0].total or 0))
             bar.update(task, total=total, completed=total - count)
 
-        memory.update_index(told, anew=anew)
+        memory.update_index(told, anew=anew, facts=True)
 
 
 @command("Ask")

@@ -116,6 +116,7 @@ logger = logging.getLogger(__name__)
 _TOKENS_RECALLED, _LEAST_RECALLED, _MOST_RECALLED = 50, 20, 100
 # Facts are extracted in batches of _READ_AT_ONCE operations. In the pauses, other threads may take the lock.
 _READ_AT_ONCE, _BETWEEN_S = 100, 0.005
+_MOST_BATCHES = 3  # extracted before the index is updated
 
 
 class SearchCalls:
@@ -179,18 +180,25 @@ class SearchCalls:
             self._note_call()  # keeps the idle worker from extracting facts, too, and so from holding the lock
             time.sleep(_BETWEEN_S)
 
-    def update_index(self, told: Callable[[Backlog], None] | None = None, *, anew: bool = False) -> None:
+    def update_index(
+        self, told: Callable[[Backlog], None] | None = None, *, anew: bool = False, facts: bool = False
+    ) -> None:
         """Update the search index completely now, instead of with the next searches.
 
         Args:
             told: Progress callback, called repeatedly with the remaining backlog.
             anew: Delete the index first and rebuild it.
+            facts: Extract the facts of a few hundred waiting operations first, unless others hold the documents.
 
         Raises:
             StorageError: The index or the memory cannot be used.
             EmbedderError: No vectors are available; only the keywords have been indexed.
         """
         self._life.snapshot()
+        for _ in range(_MOST_BATCHES if facts else 0):
+            with self._life.settled(), self._life.documents.held(waits=False) as free:
+                if free:
+                    self._life.extract_facts(_READ_AT_ONCE)
         search = self._parts.search.open()
         if anew:
             search.rebuild()

@@ -93,8 +93,10 @@ def test_a_search_says_what_is_certain_and_what_is_not(run: Any) -> None:
     assert shown[0] == "No certain hits; perhaps:"
     assert shown[1].startswith("  1  op 1  Decision")
     assert re.fullmatch(r" +likelihood 0\.0[0-3]\d, perhaps", shown[-2])
-    (hit,) = run.json("search", "password hashing")["hits"]
-    assert (hit["source"], hit["perhaps"], hit["likelihood"] < 0.04) == ("op 1", True, True)
+    hits = run.json("search", "password hashing")["hits"]
+    assert [(hit["source"], hit["perhaps"], hit["likelihood"] < 0.04) for hit in hits] == [
+        ("op 1", True, True), ("K1", True, True),
+    ]  # fmt: skip
     for text in ("The lamp in the cellar was changed.", "It rained on the harbour.", "Tea was had in the hall."):
         run("record", "note", "--text", text)
     shown = run("search", "bcrypt")
@@ -209,11 +211,15 @@ def test_retrieve_prints_an_index_and_the_entries(filled: Program) -> None:
 
 
 def test_recommend_prints_what_past_work_says(filled: Program) -> None:
-    """`recommend` prints grouped entries with their sources, and exits with 1 if it finds none."""
-    filled("record", "decision", '{"text": "We decided to heat oven 7 with wood alone."}')
-    assert "```recalled op 61 (" in filled("recommend", "heat oven 7")
+    """`recommend` prints grouped entries with their sources, and exits with 1 if it finds none.
+
+    A decision that a later one replaced is none of them, though both were recorded a moment ago.
+    """
+    filled("record", "decision", '{"text": "We decided to heat oven 7 with gas."}')
+    filled("record", "decision", '{"text": "We decided to heat oven 7 with wood alone, no longer with gas."}')
+    assert "```recalled K62 (" in filled("recommend", "heat oven 7")
     found = filled.json("recommend", "heat oven 7", "--limit", "2")
-    assert found["decisions"][0]["source"] == "op 61"
+    assert [each["source"] for each in found["decisions"]] == ["K62"]
     assert set(found) == {"task", "decisions", "rules", "failures", "similar_tasks", "notes"}
     assert filled("recommend", "zzqqxy", exit_code=1) == ""
     told = "no past decision, rule, failure or similar task was found for this task"
