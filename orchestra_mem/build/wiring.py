@@ -95,7 +95,8 @@ def shared_document(environ: Mapping[str, str]) -> Path | None:
 def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
     """Create the shared log's folder with a settings file, so that all commands work there. Return its settings.
 
-    `storage` holds the sharing project's storage settings; all except the URL are used. The environment is ignored.
+    `storage` holds the sharing project's storage settings; all are used except those that name a database: the log is
+    in its own file, or on the server that its own settings name. The environment is ignored.
 
     Raises:
         ConfigError: The settings file was changed and is invalid.
@@ -109,7 +110,8 @@ def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
             path.write_text(_HEAD + "".join(lines), encoding="utf-8")
     except OSError as error:
         raise storage_error(error, "creating the shared log in", folder) from error
-    return load_settings(folder, {}, {**_SETTINGS, "storage": storage.model_dump(mode="json") | {"url": ""}})
+    how = storage.model_dump(mode="json", exclude={"url", "schema_name"})
+    return load_settings(folder, {}, {**_SETTINGS, "storage": how})
 
 
 class Wiring:

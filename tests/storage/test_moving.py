@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, StorageError
+from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.doctor.backups import make_backup
 from orchestra_mem.doctor.moves import move_database, reactivate
@@ -329,3 +330,26 @@ def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: d
     assert desk.files() == before
     laptop.open().close()
     assert laptop.files() == before
+
+
+def test_a_shared_log_that_was_moved_to_a_server_is_shared_to_there(
+    home: Path, tmp_path: Path, postgres: PostgresServer
+) -> None:
+    """Once the shared log's own settings name the server that it was moved to, projects share to it and read it."""
+    folder, project = home / "shared", Machine.of(tmp_path, "laptop", {})
+    on_server = {"storage": {"url": postgres.url, "schema_name": postgres.schema()}}
+    with project.open() as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+        memory.record_operation("decision", {"text": "We sell rolls by the dozen."})
+        first, second = (f"K{fact.id}" for fact in memory.facts())
+        memory.share_decision(first)
+        old, new = (load_settings(folder, {}, config) for config in ({}, on_server))
+        move_database(folder, old, new, on_table=lambda table, rows: None)
+        with pytest.raises(StorageError, match=r"is on a server: set storage\.url"):
+            memory.share_decision(second)
+        with (folder / ".obra" / "config.yaml").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(on_server)[1:-1] + "\n")
+        memory.share_decision(second)
+        assert len(memory.shared_decisions()) == 2
+    with closing(open_database(folder / ".obra", new)) as database:
+        assert database.value("SELECT count(*) FROM operations") == 2
