@@ -209,11 +209,11 @@ class DocumentStore(Protocol):
     Texts preserve every byte: bytes that are not UTF-8 become lone surrogates (`surrogateescape`).
     """
 
-    def lock(self, *, waits: bool = True) -> AbstractContextManager[None]:
+    def lock(self, *, timeout_s: float | None = None) -> AbstractContextManager[None]:
         """Keep other processes and threads from writing documents. Reentrant.
 
         Raises:
-            LockTimeoutError: Another one holds the lock: now, or if this call `waits`, for as long as configured.
+            LockTimeoutError: Another one has held the lock for `timeout_s`; by default, for as long as configured.
         """
 
     def follow(self) -> None:

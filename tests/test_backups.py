@@ -22,8 +22,9 @@ from orchestra_mem.adapters.database import Database, SqlEventLog
 from orchestra_mem.adapters.home import HOME_VARIABLE
 from orchestra_mem.build import load_settings
 from orchestra_mem.core.documents.blame import Writer
-from orchestra_mem.doctor.backups import check_backup, make_backup, move_database, restore_backup
+from orchestra_mem.doctor.backups import check_backup, make_backup, restore_backup
 from orchestra_mem.doctor.memory import Health, diagnose
+from orchestra_mem.doctor.moves import move_database
 from orchestra_mem.errors import StorageError
 from tests.faces.conftest import Program
 from tests.memories import SMALL, problems_of

@@ -208,7 +208,7 @@ def open_store(
     assert isinstance(database, PostgresDatabase)
     return SharedDocumentStore(
         {"sessions": place.sessions, "memory": place.memory}, files=SqlSharedFiles(database),
-        exclusive=lambda waits: database.exclusive("documents", waits=waits),
+        exclusive=lambda timeout_s: database.exclusive("documents", timeout_s=timeout_s),
         copies=working_copy(database, place.home, storage.schema_name),
         machine=_plain(storage.machine or socket.gethostname()), **how,
     )  # fmt: skip

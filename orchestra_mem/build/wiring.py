@@ -43,7 +43,7 @@ from orchestra_mem.errors import OrchestraMemError, storage_error
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.memory.parts import MemoryLock, MemoryParts
+from orchestra_mem.memory.parts import DocumentsLock, MemoryLock, MemoryParts
 from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
@@ -95,7 +95,8 @@ def shared_document(environ: Mapping[str, str]) -> Path | None:
 def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
     """Create the shared log's folder with a settings file, so that all commands work there. Return its settings.
 
-    `storage` holds the sharing project's storage settings; all except the URL are used. The environment is ignored.
+    `storage` holds the sharing project's storage settings; all are used except those that name a database: the log is
+    in its own file, or on the server that its own settings name. The environment is ignored.
 
     Raises:
         ConfigError: The settings file was changed and is invalid.
@@ -109,7 +110,8 @@ def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
             path.write_text(_HEAD + "".join(lines), encoding="utf-8")
     except OSError as error:
         raise storage_error(error, "creating the shared log in", folder) from error
-    return load_settings(folder, {}, {**_SETTINGS, "storage": storage.model_dump(mode="json") | {"url": ""}})
+    how = storage.model_dump(mode="json", exclude={"url", "schema_name"})
+    return load_settings(folder, {}, {**_SETTINGS, "storage": how})
 
 
 class Wiring:
@@ -158,8 +160,10 @@ class Wiring:
                 raise storage_error(error, "creating the folder", folder) from error
         how: dict[str, Any] = {"write_point": self.write_point, "read_only": read_only}
         own = open_store(place, self.settings, **how)
-        with own.lock():
-            if not read_only:
+        # If others hold the documents for long, the memory is opened without changing them.
+        self.documents_lock = DocumentsLock(own)
+        with self.documents_lock.held() as free:
+            if free and not read_only:
                 # Remove temporary files of killed processes, and write a missing `.gitignore`.
                 within = (place.sessions / "archive", place.memory / "catalog")
                 own.sweep((place.home, place.sessions, place.memory, *within))
@@ -169,9 +173,12 @@ class Wiring:
             self.database = open_database(place.home, self.settings, **how)
         self.log, self.ledger = SqlEventLog(self.database), SqlLedger(self.database)
         try:
-            self.store = open_store(place, self.settings, self.database, **how)
-            with self.store.lock():
-                manager = OrchestratorContextManager(self._parts())
+            self.store = own
+            if self.settings.storage.url:
+                self.store = open_store(place, self.settings, self.database, **how)
+                self.documents_lock = DocumentsLock(self.store)
+            with self.documents_lock.held() as free:
+                manager = OrchestratorContextManager(self._parts(creates=free))
             self.store.begin_following()
         except BaseException:
             self.database.close()
@@ -194,7 +201,7 @@ class Wiring:
             first_opened=day, last_opened=day,
         )  # fmt: skip
 
-    def _parts(self) -> MemoryParts:
+    def _parts(self, *, creates: bool) -> MemoryParts:
         log, ledger, store, counter, clock = self.log, self.ledger, self.store, self.counter, self.clock
         settings, database = self.settings, self.database
         place = SessionPaths(folder=self.place.sessions, project=self.project, entry_chars=settings.entries.max_chars)
@@ -216,7 +223,7 @@ class Wiring:
             project=lambda: settings.project.id or project_id(database), tags=settings.project.tags, name=self.project,
             shown=settings.context.shared_share > 0, redacted=redactor.text,
         )  # fmt: skip
-        self._look_at_documents(episodic, reporter)
+        self._look_at_documents(episodic, reporter, creates=creates and not self.read_only)
         for fault in redactor.faults():
             reporter.failed("redaction", OrchestraMemError(fault))
         self.agents = open_catalog(
@@ -233,9 +240,9 @@ class Wiring:
         window = settings.orchestrator.context_window
         return MemoryParts(
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
-            lock=self.lock, working=self._working(), session=session, compactor=self._compactor(session),
-            compression=compression, episodic=episodic, documents=documents, state=state,
-            shared=shared,
+            documents_lock=self.documents_lock, lock=self.lock, working=self._working(), session=session,
+            compactor=self._compactor(session), compression=compression, episodic=episodic, documents=documents,
+            state=state, shared=shared,
             tracker=ContextWindowTracker(
                 window.max_tokens, window.warning_threshold, window.refresh_threshold, window.critical_threshold
             ),
@@ -255,10 +262,10 @@ class Wiring:
         self.database.close()
         self.models.close()
 
-    def _look_at_documents(self, episodic: EpisodicMemoryManager, reporter: Reporter) -> None:
-        """Report documents that are older than the database, and create missing ones."""
+    def _look_at_documents(self, episodic: EpisodicMemoryManager, reporter: Reporter, *, creates: bool) -> None:
+        """Report documents that are older than the database; if it `creates`, create missing ones."""
         reporter.check_history(self.place.older_documents)
-        if not self.read_only and not all(path.exists() for path in self.place.documents()):
+        if creates and not all(path.exists() for path in self.place.documents()):
             live = self.log.live_session()
             view = reporter.view(live.id if live else "", ())
             episodic.create_missing(view if self.log.last_operation() else replace(view, updated=None))

@@ -1,4 +1,4 @@
-"""Back up a memory while programs use it, restore a backup, and move a database to a server or back to a file.
+"""Back up a memory while programs use it, and restore a backup.
 
 A backup is a folder whose `.obra` opens like any other memory, but read-only. It holds the database as a SQLite file
 (even of a memory on a server), the documents of the same moment, and `backup.json` with the digests of all files.
@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import shutil
-import socket
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -20,16 +19,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 from orchestra_mem.adapters.config_files import load_settings, with_values
-from orchestra_mem.adapters.database.database_copy import Copied, copy_database, copy_to_file
+from orchestra_mem.adapters.database.database_copy import copy_to_file
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
-from orchestra_mem.adapters.database.project_key import empty_where_left, mark_moved, moved_words, take_mark_away
 from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.files.exchange import exchange, settled
 from orchestra_mem.adapters.files.reading import sync_folder
 from orchestra_mem.build import HOME
-from orchestra_mem.build.storage import Place, database_file, no_working_copy, open_database, open_store, working_copy
+from orchestra_mem.build.storage import Place, database_file, no_working_copy, open_database, open_store
 from orchestra_mem.errors import SchemaTooNewError, StorageError, StorageReadOnlyError, storage_error, telling
-from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
@@ -295,78 +292,3 @@ def check_unused(project: Path, then: str) -> None:
     except sqlite3.Error as error:
         if error.sqlite_errorname.startswith("SQLITE_BUSY"):
             raise StorageError(f"another program has the memory in {home} open: end it, then {then}") from error
-
-
-TO_FILE = "file"
-
-
-def move_database(
-    project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None],
-    write_point: WritePoint | None = None,
-) -> Copied:  # fmt: skip
-    """Copy the database of `settings` to the database of `target`, and verify the copy; documents are not moved.
-
-    Nothing can be written meanwhile. Afterwards the memory must be opened with `target`: the old database keeps its
-    rows, but opening it fails with a message that names the new place. After an interruption the target is unchanged or
-    complete, and the move can be repeated. Rows left in the target by an earlier move from there are replaced.
-    `on_table` is called with each table and its number of rows, `write_point` at each commit to the target.
-
-    Raises:
-        StorageError: A database cannot be used, the memory was already moved away, or the target has another memory.
-    """
-    place = Place.of(project, settings)
-    with (
-        closing(open_database(place.home, settings, moving=True)) as source,
-        closing(open_database(place.home, target, moving=True, write_point=write_point)) as opened,
-        open_store(place, settings, source).lock(),
-    ):
-        if settings.storage.url:
-            no_working_copy(place, only_check=True)  # before anything is copied
-        with source.transaction("copy"):
-            if words := moved_words(source):
-                raise StorageError(words)
-            mark_moved(source, _words(place.home, settings, target))  # first, as it may be refused
-            with opened.transaction("copy"):
-                empty_where_left(opened, source)
-                copied = copy_database(source, opened, on_table=on_table)
-            if settings.storage.url:
-                no_working_copy(place)
-        if not settings.storage.url:
-            working_copy(opened, place.home, target.storage.schema_name).close()
-    return copied
-
-
-def reactivate(project: Path, settings: Settings) -> bool:
-    """Make the old database of a moved memory usable again, as well as the new; False if the memory was not moved."""
-    place = Place.of(project, settings)
-    path = database_file(place.home, settings)
-    if path is not None and not path.exists():
-        return False
-    with closing(open_database(place.home, settings, moving=True)) as database:
-        if not moved_words(database):
-            return False
-        if path is not None:
-            no_working_copy(place)  # first, as a document may refuse it
-        take_mark_away(database)
-    return True
-
-
-def _words(home: Path, old: Settings, new: Settings) -> str:
-    """Return the message for programs that open the old database: the memory's new place, and how to proceed."""
-    here, there = (_place(home, each) for each in (old, new))
-    todo = (
-        "set storage.url and storage.schema_name to the new place" if new.storage.url else "only that folder can use it"
-    )
-    back = "URL`, with the URL in storage.url" if old.storage.url else f"{TO_FILE}`"
-    return (
-        f"this memory was moved from {here} to {there} on {datetime.now(UTC):%Y-%m-%d}: {todo}. To use the old place "
-        f"again as well, with what was recorded before the move: `orchestra-mem move --to {back}"
-    )
-
-
-def _place(home: Path, settings: Settings) -> str:
-    if (path := database_file(home, settings)) is not None:
-        return f"{path} on {socket.gethostname()}"
-    from orchestra_mem.adapters.database.postgres_dialect import told_name
-
-    return f"schema {settings.storage.schema_name} of {told_name(settings.storage.url)}"

@@ -116,7 +116,7 @@ def move(
     Example: orchestra-mem move --to postgresql://db.example/team
     """
     from orchestra_mem.build import load_settings
-    from orchestra_mem.doctor.backups import TO_FILE, move_database, reactivate
+    from orchestra_mem.doctor.moves import TO_FILE, move_database, reactivate
 
     run.require_memory()
     settings = run.settings

@@ -120,7 +120,7 @@ class IdleWorker:
             if life is None or not life.leads:
                 return False
             if (unread := life.unread) >= least or (unread and self._drafts_wanted):
-                with life.documents.held(waits=False) as free:
+                with life.documents.held(timeout_s=0) as free:
                     if free:
                         life.extract_facts(_OPERATIONS)
                 self._drafts_wanted = life.unread < unread  # no progress: others write, or the disk refuses

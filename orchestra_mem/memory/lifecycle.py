@@ -18,7 +18,7 @@ from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import StorageError
 from orchestra_mem.memory.context_items import Snapshot
-from orchestra_mem.memory.parts import DocumentsLock, MemoryParts
+from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.memory.recording import OperationDraft, new_session
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
@@ -48,7 +48,7 @@ class Lifecycle:
     def __init__(self, parts: MemoryParts, events: MemoryEvents) -> None:
         self._parts = parts
         self._events = events
-        self.documents = DocumentsLock(parts.store)
+        self.documents = parts.documents_lock
         self.session: Session | None = None
         self.last_id, self._changes, self._retry_at, self._refreshed_at = 0, -1, 0, 0
         self._refresh_due = self._over_ceiling = self._window_known = self._others_record = False
@@ -94,12 +94,11 @@ class Lifecycle:
             self._leave_session()
             # If the disk refuses, the next spill reconciles the document with the log.
             with self._parts.reporter.tracking_problem(_SESSION_DOCUMENT):
-                self._parts.session.resume(live)
-                self._parts.compactor.settle(live)
+                self.documents.run(self._parts.compactor.resume, live)
             live = self._parts.log.session(live.id)
             self.last_id = live.spilled_through
         elif live.spilled_through != self.session.spilled_through:
-            self._parts.store.follow()  # another machine may have spilled: fetch its document
+            self.documents.run(self._parts.store.follow)  # another machine may have spilled: fetch its document
         if live.spilled_through > self.last_id:
             # Others recorded and spilled operations unseen by this process: a running epoch would never show them.
             self._parts.epochs.end_epochs()
@@ -181,7 +180,7 @@ class Lifecycle:
             return
         far = self._parts.working.overflow_factor
         if far > 1 or (far and self._parts.session.is_unchanged(self.session)):
-            with self.documents.held(waits=False) as free:
+            with self.documents.held(timeout_s=0) as free:
                 if free and not self._parts.session.is_unchanged(self.session):
                     self._catch_up()  # others may have spilled: usually, the last process to spill does it again
                 if free:
@@ -212,9 +211,9 @@ class Lifecycle:
             return
         try:
             self.sync()
-            self._spill_overflow()
+            self.documents.run(self._spill_overflow)
             if self._refresh_due:
-                self.refresh(due=True)
+                self.refresh(due=True, waits=False)
         except Exception as error:  # as in `record`: no recorded operation is lost
             self._postpone_after_failure(self.last_id, error)
 
@@ -241,7 +240,7 @@ class Lifecycle:
         a refresh stays due while others write documents.
         """
         start, spilled, compacted = time.perf_counter(), 0, Compacted()
-        with self.documents.held(waits=waits) as free:
+        with self.documents.held(timeout_s=None if waits else 0) as free:
             if not free:
                 self._refresh_due = True
                 return None
@@ -295,9 +294,10 @@ class Lifecycle:
         """Extract facts from the oldest unscanned operations, at most `most` of them."""
         if self.session is not None and (waiting := self.unread) and self._parts.database.can_write_now():
             through = self.last_id - waiting + min(waiting, most)
-            with self._parts.reporter.tracking_problem("facts"), self._parts.store.lock():
-                self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)
-                self.session = replace(self.session, judged_through=through)
+            with self._parts.reporter.tracking_problem("facts"), self.documents.held() as free:
+                if free:
+                    self._parts.compactor.facts.extract(self._parts.log.session(self.session.id), through)
+                    self.session = replace(self.session, judged_through=through)
 
     @property
     def unread(self) -> int:
@@ -381,10 +381,10 @@ class Lifecycle:
 
     def resume(self) -> None:
         """Continue where the last process stopped, even if it crashed."""
-        with self._parts.store.lock():
+        with self.documents.held():
             self._look_for_faults(self._parts.episodic.states())
             with self._parts.reporter.skipping_unwritable(_SESSION_DOCUMENT):
-                self._finish_flushes()
+                self.documents.run(self._finish_flushes)
             self._changes, _ = self._parts.database.commit_count()
             self._catch_up()
             self._refreshed_at = self.last_id

@@ -293,7 +293,7 @@ class OrchestratorContextManager(
         parts = self._parts
         with self._life.settled():
             counter: dict[str, Json] = {"counter": parts.counter.name, "exact": parts.counter.exact}
-            told = (parts.reporter, parts.documents, parts.compression, self.events, parts.search, parts.agents)
+            told = (parts.reporter, parts.documents_lock, parts.documents, parts.compression, self.events, parts.search)
             return {
                 "context_window": {**parts.tracker.get_stats(), **counter, "epochs": parts.epochs.epoch_count},
                 "working_memory": parts.working.get_stats(),
@@ -301,7 +301,7 @@ class OrchestratorContextManager(
                 "episodic_memory": parts.episodic.get_stats(),
                 "catalog": parts.agents.stats(),
                 "search": self._search_stats(),
-                "problems": [problem for each in (*told, parts.shared) for problem in each.problems()],
+                "problems": [problem for each in (*told, parts.agents, parts.shared) for problem in each.problems()],
             }
 
     # Opening and closing

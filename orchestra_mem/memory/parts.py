@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem.catalog_types import CleanedUp
@@ -21,6 +22,7 @@ from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
+from orchestra_mem.tiers.document_writer import PATIENCE_S
 from orchestra_mem.tiers.edited_documents import CatalogDocuments, EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -95,24 +97,48 @@ class DocumentsLock:
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
         self._busy_since: float | None = None
+        self._waited_s = -inf  # when a call last waited in vain
+        self._problem = ""
+        self._left: list[tuple[Callable[..., object], tuple[object, ...]]] = []
 
     @contextmanager
-    def held(self, *, waits: bool) -> Iterator[bool]:
-        """Hold the lock; yield False if others hold it and this call does not wait.
+    def held(self, *, timeout_s: float | None = PATIENCE_S) -> Iterator[bool]:
+        """Hold the lock, and first run the steps that `run` had to leave; yield False if others hold the lock.
+
+        A call with a `timeout_s` does not wait if another one has waited in vain in the last 30 s.
 
         Raises:
-            LockTimeoutError: Others hold it although this call has waited, or all calls for the last 30 s found it so.
+            LockTimeoutError: Others hold it although this call has waited as long as configured (with a `timeout_s` of
+                None), or all calls for the last 30 s found it so.
         """
         with ExitStack() as held:
+            if timeout_s and time.monotonic() - self._waited_s < _TOLD_AFTER_S:
+                timeout_s = 0
             try:
-                held.enter_context(self._store.lock(waits=waits))
-                self._busy_since = None
-            except LockTimeoutError:
-                now = time.monotonic()
+                held.enter_context(self._store.lock(timeout_s=timeout_s))
+                self._busy_since, self._waited_s = None, -inf
+            except LockTimeoutError as error:
+                self._problem, now = str(error), time.monotonic()
+                self._waited_s = now if timeout_s else self._waited_s
                 self._busy_since = now if self._busy_since is None else self._busy_since
-                if waits or now - self._busy_since > _TOLD_AFTER_S:
+                if timeout_s is None or now - self._busy_since > _TOLD_AFTER_S:
                     raise
+            while self._left and self._busy_since is None:
+                step, given = self._left.pop(0)
+                step(*given)
             yield self._busy_since is None
+
+    def run(self, step: Callable[..., object], *given: object) -> None:
+        """Run a step under the lock, now or, if others hold the lock, when this memory next gets it."""
+        if (step, given) not in self._left:
+            self._left.append((step, given))
+        with self.held():
+            pass
+
+    def problems(self) -> list[Json]:
+        """Return who holds the lock, if the last call did not get it, in the format that `status` shows."""
+        told = f"{self._problem}; until then, documents are not updated, and people's edits not read"
+        return [] if self._busy_since is None else [{"subject": "documents", "since": None, "problem": told}]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +161,7 @@ class CatalogParts:
             self.learner.work(1)
             return self.learner.waits
         if self.documents.due:
-            with self.documents.lock, DocumentsLock(self.documents.store).held(waits=False) as free:
+            with self.documents.lock, DocumentsLock(self.documents.store).held(timeout_s=0) as free:
                 if free:
                     self.write()
         if self.catalog.cleanup_due:
@@ -199,6 +225,7 @@ class MemoryParts:
     log: EventLog
     ledger: Ledger
     store: DocumentStore
+    documents_lock: DocumentsLock
     counter: TokenCounter
     clock: Clock
     lock: MemoryLock

@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 # Attempts to write a document that someone else keeps saving at the same moment.
 WRITE_TRIES = 5
+PATIENCE_S = 2.0  # how long a read or an opening waits for others to write documents: a refresh takes less
 _AGAIN_S = 1.5  # seconds until a busy document is read again
 # The database stores this character for each byte that is not UTF-8.
 _UNREADABLE = "\ufffd"
@@ -130,7 +131,7 @@ class DocumentWriter:
         if not self.unread():
             yield {}
         else:
-            with self.store.lock():
+            with self.store.lock(timeout_s=PATIENCE_S):
                 yield self._texts()
         self._again_s = time.monotonic() + _AGAIN_S if self._is_busy else inf
 

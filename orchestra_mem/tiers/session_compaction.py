@@ -123,6 +123,11 @@ class SessionCompactor:
         known = len(self._drafts)
         return any(len(self._drafts) > known for _ in self._new_summaries(session, self.memory.text(session), coming))
 
+    def resume(self, session: Session) -> None:
+        """Reconcile the document of an unfinished session with the event log and the ledger."""
+        self.memory.resume(session)
+        self.settle(session)
+
     def settle(self, session: Session, *, known: str | None = None) -> None:
         """Update the document from the ledger: insert its summaries and the present states of facts. Idempotent.
 

@@ -11,7 +11,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.build import load_settings
-from orchestra_mem.doctor.backups import move_database
+from orchestra_mem.doctor.moves import move_database
 from orchestra_mem.settings import Settings
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer

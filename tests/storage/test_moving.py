@@ -15,14 +15,16 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, StorageError
+from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.doctor.backups import make_backup, move_database, reactivate
+from orchestra_mem.doctor.backups import make_backup
+from orchestra_mem.doctor.moves import move_database, reactivate
 from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
-from tests.processes import python
+from tests.processes import python, start
 from tests.promises.conftest import work
 from tests.storage.conftest import Machine
 
@@ -30,7 +32,7 @@ _KILLED = """
 import json, os, sys
 from pathlib import Path
 from orchestra_mem.build import load_settings
-from orchestra_mem.doctor.backups import move_database
+from orchestra_mem.doctor.moves import move_database
 project = Path(sys.argv[1])
 def end(point):
     if point == "copy.commit.after":
@@ -38,6 +40,24 @@ def end(point):
         os.kill(os.getpid(), 9)
 file, server = (load_settings(project, {}, json.loads(config)) for config in sys.argv[2:])
 move_database(project, file, server, on_table=lambda table, rows: None, write_point=end)
+"""
+
+_STEPS = """
+import json, os, sys
+from pathlib import Path
+from orchestra_mem.build import load_settings
+from orchestra_mem.doctor.moves import move_database
+project, last, left = Path(sys.argv[1]), int(sys.argv[4]), 0
+def step(what):
+    global left
+    left += 1
+    if left == last:
+        print(what, flush=True)
+        os.kill(os.getpid(), 9)
+sys.addaudithook(lambda event, arguments: event == "os.remove" and ".obra" in str(arguments[0]) and step(event))
+old, new = (load_settings(project, {}, json.loads(config)) for config in sys.argv[2:4])
+move_database(project, old, new, on_table=lambda table, rows: None, write_point=step)
+print("done")
 """
 
 
@@ -146,6 +166,67 @@ def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any
         assert memory.record_operation("note", {"text": "And one."}).id == 22
 
 
+@pytest.mark.parametrize("to_server", [True, False])
+def test_a_move_killed_at_any_step_leaves_one_memory_and_goes_on(
+    tmp_path: Path, postgres: PostgresServer, to_server: bool
+) -> None:
+    """A killed move leaves at most one place that opens, even if it is then used; a repeated move completes it."""
+    steps, done = list[str](), False
+    while not done:
+        schema = postgres.schema()
+        machine = Machine.of(tmp_path, f"laptop-{len(steps)}", {"url": postgres.url, "schema_name": schema})
+        in_file = {**machine.config, "storage": {}}
+        old, new = (in_file, machine.config) if to_server else (machine.config, in_file)
+        with machine.open(config=old) as memory:
+            memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+            memory.refresh()
+        at = start("-c", _STEPS, machine.project, json.dumps(old), json.dumps(new), len(steps) + 1)
+        said, told = at.communicate(timeout=120)
+        assert at.returncode in (0, -9), told
+        steps.append(said.strip())
+        done = at.returncode == 0
+        live = [config for config in (old, new) if _records(machine, config)]
+        if live in ([old], []):
+            assert machine.move(old, new)["operations"] == 1 + len(live), steps
+        assert live in ([old], [], [new])
+        with pytest.raises(StorageError, match=r"already moved: this memory was moved from"):
+            machine.move(old, new)
+        with machine.open(config=new) as memory:
+            assert len(memory.operations()) == 1 + len(live), steps
+            assert "We bake rye bread" in machine.text()
+        assert not _records(machine, old)
+        postgres.drop(schema)
+    assert {"copy.commit.before", "copy.commit.after", "done"} <= {*steps}
+    assert ("os.remove" in steps) != to_server
+
+
+def _records(machine: Machine, config: dict[str, Any]) -> bool:
+    """Record a note in one place of a memory; return False if that place refuses to open."""
+    try:
+        with machine.open(config=config) as memory:
+            memory.record_operation("note", {"text": "The oven is cold."})
+    except StorageError:
+        return False
+    return True
+
+
+def test_a_copy_left_by_an_interrupted_move_is_not_made_usable(tmp_path: Path, on_server: dict[str, Any]) -> None:
+    """The copy of a killed move says what to do, and cannot become a second memory, not even after a detour."""
+    machine = Machine.of(tmp_path, "laptop", on_server)
+    with machine.open(config=SMALL) as memory:
+        work(memory, 20)
+    python(_KILLED, machine.project, json.dumps(SMALL), json.dumps(machine.config), status=-9)
+    unfinished = r"the move of this memory from .*obra.db on .* to schema .* was interrupted: repeat the same"
+    with pytest.raises(StorageError, match=unfinished):
+        machine.open()
+    with pytest.raises(StorageError, match=unfinished):
+        reactivate(machine.project, machine.settings())
+    elsewhere = {**SMALL, "storage": {**on_server, "schema_name": f"{on_server['schema_name']}_b"}}
+    machine.move(SMALL, elsewhere)
+    with pytest.raises(StorageError, match=r"already moved: .*_b of"):
+        machine.move(SMALL, machine.config)
+
+
 def test_who_records_where_the_memory_was_moved_from_is_told(
     laptop: Machine, desk: Machine, postgres: PostgresServer
 ) -> None:
@@ -249,3 +330,26 @@ def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: d
     assert desk.files() == before
     laptop.open().close()
     assert laptop.files() == before
+
+
+def test_a_shared_log_that_was_moved_to_a_server_is_shared_to_there(
+    home: Path, tmp_path: Path, postgres: PostgresServer
+) -> None:
+    """Once the shared log's own settings name the server that it was moved to, projects share to it and read it."""
+    folder, project = home / "shared", Machine.of(tmp_path, "laptop", {})
+    on_server = {"storage": {"url": postgres.url, "schema_name": postgres.schema()}}
+    with project.open() as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+        memory.record_operation("decision", {"text": "We sell rolls by the dozen."})
+        first, second = (f"K{fact.id}" for fact in memory.facts())
+        memory.share_decision(first)
+        old, new = (load_settings(folder, {}, config) for config in ({}, on_server))
+        move_database(folder, old, new, on_table=lambda table, rows: None)
+        with pytest.raises(StorageError, match=r"is on a server: set storage\.url"):
+            memory.share_decision(second)
+        with (folder / ".obra" / "config.yaml").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(on_server)[1:-1] + "\n")
+        memory.share_decision(second)
+        assert len(memory.shared_decisions()) == 2
+    with closing(open_database(folder / ".obra", new)) as database:
+        assert database.value("SELECT count(*) FROM operations") == 2

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -10,6 +14,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from orchestra_mem import LockTimeoutError, StorageError, open_memory
 from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog
@@ -19,7 +24,9 @@ from orchestra_mem.catalog_types import ItemFilter
 from orchestra_mem.settings import Settings
 from orchestra_mem.types import Operation, Session, SessionStatus
 from tests.conftest import START
-from tests.memories import SMALL
+from tests.memories import SMALL, problems_of
+from tests.processes import python, start
+from tests.timing import until
 
 NOTICE = "INSERT INTO notices (time, subject, text) VALUES (1, ?, '')"
 
@@ -161,3 +168,68 @@ def test_a_read_waits_for_nobody_who_writes(tmp_path: Path, storage: dict[str, A
         items = {item.content for item in memory.catalog.items(ItemFilter())}
         assert items == {edits[1], "We decided to buy rye from the mill."}
         assert [entry.call for entry in memory.audit()][:2] == ["list", "get"]
+
+
+_OPEN = """
+import json, os, signal, sys
+from orchestra_mem import open_memory
+memory = open_memory(sys.argv[1], config=json.loads(sys.argv[2]))
+"""
+_STOPPED = f"""{_OPEN}
+memory.record_operation("decision", {{"text": "We bake rye bread on Tuesdays."}})
+memory.refresh()
+memory.record_operation("decision", {{"text": "We close at noon."}})
+with memory._parts.store.lock():
+    print(os.getpid(), flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+def test_a_stopped_process_that_holds_the_documents_keeps_nobody_out(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """Opening, recording and reading wait briefly for a stopped writer, tell who it is, and go on without it."""
+    config = {**SMALL, "storage": {**storage, "busy_timeout_s": 20}}
+    theirs, mine = tmp_path / "theirs" / "bakery", tmp_path / "mine" / "bakery"
+    for folder in (theirs, mine):
+        folder.mkdir(parents=True)
+    if "url" not in storage:
+        mine = theirs
+    stopped = start("-c", _STOPPED, theirs, json.dumps(config))
+    try:
+        assert stopped.stdout is not None
+        stopped.stdout.readline()
+        until(lambda: Path(f"/proc/{stopped.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+        begun = time.monotonic()
+        with open_memory(mine, config=config) as memory:
+            memory.record_operation("decision", {"text": "We sell rolls by the dozen."})
+            said = memory.get_orchestrator_context("next prompt").render()
+            assert all(text in said for text in ("We close at noon", "by the dozen"))
+            (problem,) = problems_of(memory)
+            held = f"process {stopped.pid} on .* has locked the documents" if "url" in storage else "another process"
+            assert re.match(f"{held}.*; until then, documents are not updated", problem["problem"])
+            assert time.monotonic() - begun < 12
+            os.kill(stopped.pid, signal.SIGKILL)
+            stopped.wait()
+            memory.refresh()
+            assert problems_of(memory) == []
+            log = (mine / ".obra" / "memory" / "decision_log.md").read_text("utf-8")
+            assert all(text in log for text in ("rye bread", "at noon", "by the dozen"))
+    finally:
+        stopped.kill()
+        stopped.communicate()
+
+
+def test_a_flush_that_was_killed_is_finished_although_the_documents_were_held(tmp_path: Path) -> None:
+    """What opening leaves to do because others hold the documents is done by the next call that gets them."""
+    with open_memory(tmp_path, config=SMALL) as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+    kill = "stop = lambda point: point.startswith('archive') and os.kill(os.getpid(), 9)"
+    opened_so = _OPEN.replace("[2]))", "[2]), write_point=stop)")
+    python(f"import os\n{kill}\n{opened_so}\nmemory.flush_session()", tmp_path, json.dumps(SMALL), status=-9)
+    (document,) = (tmp_path / ".obra" / "sessions").glob("*.md")
+    with FileLock(tmp_path / ".obra" / "obra.lock") as held, open_memory(tmp_path, config=SMALL) as memory:
+        memory.record_operation("note", {"text": "The oven is cold."})
+        assert document.exists()
+        held.release()
+        memory.refresh()
+        assert not document.exists()
+        assert len(memory.sessions()) == 2

@@ -482,8 +482,8 @@ def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_afte
         assert isinstance(other, PostgresDatabase)
         who = f"process {os.getpid()} on {socket.gethostname()} has locked the documents for 1.5 s"
         with one.exclusive("documents"):
-            with pytest.raises(LockTimeoutError, match="for 0 s"):
-                other.exclusive("documents", waits=False).__enter__()
+            with pytest.raises(LockTimeoutError, match="has locked the documents; end it"):
+                other.exclusive("documents", timeout_s=0).__enter__()
             with pytest.raises(LockTimeoutError, match=who):
                 other.exclusive("documents").__enter__()
             postgres.cut_connections()
@@ -494,3 +494,16 @@ def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_afte
         began = time.monotonic()
         with one.exclusive("documents"):
             assert time.monotonic() - began < 7  # less than the lease of 8 s
+
+
+def test_a_process_that_stopped_while_it_held_the_documents_loses_them(laptop: Machine) -> None:
+    """The server ends the connection of a holder that has been idle for twice as long as others wait."""
+    home, config = laptop.project / ".obra", load_settings(laptop.project, {}, laptop.config)
+    opened = [closing(open_database(home, config, wait_s=wait_s)) for wait_s in (1.5, 12)]
+    with opened[0] as one, opened[1] as other:
+        assert isinstance(one, PostgresDatabase)
+        assert isinstance(other, PostgresDatabase)
+        with one.exclusive("documents"), other.exclusive("documents"):  # after 8 s, the length of a lease
+            pass
+        with one.exclusive("documents"):
+            pass

@@ -175,14 +175,17 @@ class PostgresDatabase(SqlDatabase):
             return done
 
     @contextmanager
-    def exclusive(self, what: str, *, waits: bool = True) -> Iterator[None]:
+    def exclusive(self, what: str, *, timeout_s: float | None = None) -> Iterator[None]:
         """Hold the lock named `what`, exclusive across machines and independent of transactions; see `leased`."""
         self._check_open()
-        timeout_s = self._busy_timeout_s if waits else 0
+        longest_s = self._busy_timeout_s
         with (
             self._translated(f"locking {what}"),
-            leased(self._pool, self.schema, what, holder=self._holder, timeout_s=timeout_s),
-        ):
+            leased(
+                self._pool, self.schema, what, holder=self._holder, idle_s=2 * longest_s,
+                timeout_s=longest_s if timeout_s is None else timeout_s,
+            ),
+        ):  # fmt: skip
             yield
 
     @contextmanager

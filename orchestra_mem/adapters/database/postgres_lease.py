@@ -30,11 +30,14 @@ _HOLDER = "SELECT holder FROM write_leases WHERE name = %s"
 
 
 @contextmanager
-def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, timeout_s: float) -> Iterator[None]:
+def leased(
+    pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, timeout_s: float, idle_s: float = _LEASE_S
+) -> Iterator[None]:
     """Hold a lock that only one process on all machines can hold at a time.
 
     The server's advisory lock admits waiting processes in order. A holder that loses its connection loses the advisory
-    lock, and may run on without noticing. So no other process can take the lock until the holder's lease expires.
+    lock, and may run on without noticing. So no other process can take the lock until the holder's lease expires. The
+    server also ends the connection of a holder that keeps the lock for `idle_s`: it may be a process that was stopped.
 
     Args:
         pool: Connection pool; one connection is used throughout, and a second one briefly.
@@ -42,6 +45,7 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, ti
         name: Name of the lock.
         holder: Id of this process, from `new_holder`; it can retake its own lease at once after a lost connection.
         timeout_s: How long to wait for the lock, in seconds. With 0, the call does not wait.
+        idle_s: How long the lock can be held, in seconds, at least as long as a lease.
 
     Raises:
         LockTimeoutError: Another process has held the lock for `timeout_s`.
@@ -49,12 +53,13 @@ def leased(pool: ConnectionPool[Any], schema: str, name: str, *, holder: str, ti
     """
     values = {"name": name, "holder": holder}
     connection = pool.getconn()
-    patience = "" if timeout_s else "SET LOCAL lock_timeout = 1; "  # milliseconds
+    limits = {"lock_timeout": timeout_s, "idle_in_transaction_session_timeout": max(idle_s, _LEASE_S)}
+    limited = "".join(f"SET LOCAL {key} = {max(1, int(limit * 1000))}; " for key, limit in limits.items())
     try:
         # A lock of the transaction, not the connection: a pooler may run each transaction in another server process.
         try:
             connection.execute(
-                f"BEGIN; {patience}SELECT pg_advisory_xact_lock(hashtextextended('orchestra-mem {name} {schema}', 0))"
+                f"BEGIN; {limited}SELECT pg_advisory_xact_lock(hashtextextended('orchestra-mem {name} {schema}', 0))"
             )
         except psycopg.errors.LockNotAvailable:
             with pool.connection() as another:
@@ -80,7 +85,7 @@ def _take(pool: ConnectionPool[Any], values: dict[str, str], timeout_s: float) -
         while connection.execute(_TAKE, {**values, "lease": _LEASE_S, "dead": dead}).fetchone() is None:
             row = connection.execute(_HOLDER, (values["name"],)).fetchone()
             dead = row[0] if row and _has_died(row[0]) else ""
-            if time.monotonic() > ends:
+            if not dead and time.monotonic() > ends:
                 raise _held_too_long(connection, values["name"], timeout_s)
             if not dead:
                 time.sleep(_POLL_S)
@@ -93,9 +98,9 @@ def new_holder() -> str:
 
 def _held_too_long(connection: psycopg.Connection[Any], name: str, timeout_s: float) -> LockTimeoutError:
     host, pid, _ = (connection.execute(_HOLDER, (name,)).fetchone() or ("",))[0].split() or ("another machine", "?", "")
+    told = f" for {timeout_s:g} s" if timeout_s else ""
     return LockTimeoutError(
-        f"process {pid} on {host} has locked the {name} for {timeout_s:g} s; end it if it hangs, or see "
-        "storage.busy_timeout_s"
+        f"process {pid} on {host} has locked the {name}{told}; end it if it hangs, or see storage.busy_timeout_s"
     )
 
 

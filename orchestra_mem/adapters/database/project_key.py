@@ -27,24 +27,50 @@ def project_id(database: SqlDatabase) -> str:
     return project_key(database, "id").hex()
 
 
-_KEY = "moved"
+_MOVED, _ARRIVING = "moved", "arriving"
 
 
 def mark_moved(database: SqlDatabase, words: str) -> None:
     """Store the message that says where the memory is now; every later write by any process fails with this message."""
+    _mark(database, _MOVED, words, words)
+
+
+def mark_arriving(database: SqlDatabase, route: str) -> None:
+    """Mark the copy of a memory as unusable until the memory is marked as moved. `route`: From where, to where."""
+    _mark(database, _ARRIVING, route, _unfinished(route))
+
+
+def _mark(database: SqlDatabase, key: str, value: str, words: str) -> None:
     with database.transaction("copy"):
-        database.write("copy", "INSERT INTO project_keys VALUES (?, ?)", [_KEY, words.encode()])
+        database.write("copy", "INSERT INTO project_keys VALUES (?, ?)", [key, value.encode()])
         database.refuse_writes(words)
 
 
+def _unfinished(route: str) -> str:
+    return (
+        f"the move of this memory {route} was interrupted: repeat the same `orchestra-mem move` with the storage "
+        "settings of the old place, which may still be in use"
+    )
+
+
 def moved_words(database: SqlDatabase) -> str:
-    """Return the message stored by `mark_moved`; empty if the memory was not moved."""
-    found = database.value("SELECT value FROM project_keys WHERE name = ?", [_KEY])
-    return bytes(found or b"").decode()
+    """Return the message of a memory that was moved away, or whose move to here is unfinished; empty if neither."""
+    found = _marks(database)
+    return _unfinished(found[_ARRIVING]) if _ARRIVING in found else found.get(_MOVED, "")
+
+
+def arriving_route(database: SqlDatabase) -> str:
+    """Return the route stored by `mark_arriving`; empty if this is no unfinished copy."""
+    return _marks(database).get(_ARRIVING, "")
+
+
+def _marks(database: SqlDatabase) -> dict[str, str]:
+    found = database.rows("SELECT name, value FROM project_keys WHERE name IN (?, ?)", [_MOVED, _ARRIVING])
+    return {name: bytes(value).decode() for name, value in found}
 
 
 def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
-    """Delete all rows from `target` if its memory was moved away and is now in `source`; otherwise change nothing.
+    """Delete all rows from `target` if its memory is now in `source`, or still is; otherwise change nothing.
 
     The rows also stay if `source` lacks the last operation in `target`, for example because it is an older copy.
     """
@@ -57,7 +83,7 @@ def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
 
 
 def take_mark_away(database: SqlDatabase) -> None:
-    """Undo `mark_moved`, so that the memory can be written in this database again."""
+    """Undo `mark_moved` and `mark_arriving`, so that the memory can be written in this database."""
     with database.transaction("copy"):
         database.refuse_writes("")
-        database.write("copy", "DELETE FROM project_keys WHERE name = ?", [_KEY])
+        database.write("copy", "DELETE FROM project_keys WHERE name IN (?, ?)", [_MOVED, _ARRIVING])

@@ -33,6 +33,7 @@ _Given = TypeVar("_Given")
 _VERSIONS, _ARCHIVE = "/versions/", "/archive/"
 # Period between checks of versions and archived sessions, which can be many and seldom change.
 _ALL_EVERY_S = 30.0
+_PATIENCE_S = 0.5  # the process keeps its other calls from the documents while it waits for another machine
 _AGAIN_S = 1.5  # retry period: other machines get a document within two seconds after an editor closes it
 
 
@@ -42,7 +43,7 @@ class SharedDocumentStore(FileDocumentStore):
     Args:
         folders: The folders of documents, by names that are the same on every machine.
         files: The documents on the server.
-        exclusive: Given whether to wait, returns a context manager that holds the lock against other machines.
+        exclusive: Given how long to wait, returns a context manager that holds the lock against other machines.
         copies: Stores the earlier contents of the local copies.
         machine: Name of this machine.
         more: Arguments of `FileDocumentStore`.
@@ -53,7 +54,7 @@ class SharedDocumentStore(FileDocumentStore):
         folders: Mapping[str, Path],
         *,
         files: SharedFiles,
-        exclusive: Callable[[bool], AbstractContextManager[None]],
+        exclusive: Callable[[float | None], AbstractContextManager[None]],
         copies: CopyHistory,
         machine: str,
         **more: Any,
@@ -73,9 +74,9 @@ class SharedDocumentStore(FileDocumentStore):
         self._follower: Follower | None = None
 
     @contextmanager
-    def lock(self, *, waits: bool = True) -> Iterator[None]:
+    def lock(self, *, timeout_s: float | None = None) -> Iterator[None]:
         """Keep other machines, processes and threads from writing documents, and synchronise the local copies."""
-        with super().lock(waits=waits):
+        with super().lock(timeout_s=timeout_s):
             if self._read_only or self._brings:
                 yield
             elif self._holder == get_ident():
@@ -83,7 +84,7 @@ class SharedDocumentStore(FileDocumentStore):
                     self._bring_together()
                 yield
             else:
-                with self._exclusive(waits):
+                with self._exclusive(timeout_s):
                     self._holder = get_ident()
                     try:
                         self._bring_together()
@@ -100,7 +101,7 @@ class SharedDocumentStore(FileDocumentStore):
             return
         # A document that cannot be read or written now is retried later, so that the lock is free meanwhile.
         if found != self._left or time.monotonic() >= self._left_s + _AGAIN_S:
-            with self.lock():
+            with self.lock(timeout_s=_PATIENCE_S):
                 pass
             self._left, self._left_s = found, time.monotonic()
 

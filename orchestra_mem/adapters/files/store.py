@@ -62,10 +62,10 @@ class FileDocumentStore(DocumentReader):
         self._syncs_once = False
 
     @contextmanager
-    def lock(self, *, waits: bool = True) -> Iterator[None]:
+    def lock(self, *, timeout_s: float | None = None) -> Iterator[None]:
         """See `ports.DocumentStore.lock`."""
-        timeout_s = self._lock_timeout_s if waits else 0
-        told = f" for {timeout_s:g} s" if waits else ""
+        timeout_s = self._lock_timeout_s if timeout_s is None else timeout_s
+        told = f" for {timeout_s:g} s" if timeout_s else ""
         if not self._thread_lock.acquire(timeout=timeout_s):
             raise LockTimeoutError(f"another thread has locked {self._lock_file}{told}")
         try:

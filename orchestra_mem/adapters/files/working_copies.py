@@ -14,7 +14,7 @@ from typing import Any
 
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.core.documents.copies import Copy
-from orchestra_mem.errors import ClosedError, DocumentError, StorageError, database_error
+from orchestra_mem.errors import ClosedError, DocumentError, LockTimeoutError, StorageError, database_error
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.types import FileState
 
@@ -268,6 +268,8 @@ class Follower:
                 wait_s = _EVERY_S
             except ClosedError:
                 return
+            except LockTimeoutError:  # others write now
+                wait_s = _EVERY_S
             except Exception:  # the next caller gets the same error
                 logger.debug("following has failed", exc_info=True)
                 wait_s = _AFTER_A_FAULT_S

@@ -1,0 +1,124 @@
+"""Move a memory's database to a server, or back to a file.
+
+The copy is marked as unfinished until the old database is marked as moved. So a move killed at any step leaves at most
+one usable memory, and can be repeated.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestra_mem.adapters.database.database_copy import Copied, copy_database
+from orchestra_mem.adapters.database.project_key import (
+    arriving_route,
+    empty_where_left,
+    mark_arriving,
+    mark_moved,
+    moved_words,
+    take_mark_away,
+)
+from orchestra_mem.build import HOME
+from orchestra_mem.build.storage import Place, database_file, no_working_copy, open_database, open_store, working_copy
+from orchestra_mem.errors import StorageError
+from orchestra_mem.ports import WritePoint
+from orchestra_mem.settings import Settings
+
+TO_FILE = "file"
+
+
+def move_database(
+    project: Path, settings: Settings, target: Settings, *, on_table: Callable[[str, int], None],
+    write_point: WritePoint | None = None,
+) -> Copied:  # fmt: skip
+    """Copy the database of `settings` to the database of `target`, and verify the copy; documents are not moved.
+
+    Nothing can be written meanwhile. Afterwards the memory must be opened with `target`: the old database keeps its
+    rows, but opening it fails with a message that names the new place. The copy can be opened only after that. A
+    repeated call completes an interrupted move. Rows left in the target by an earlier move from there are replaced.
+    `on_table` is called with each table and its number of rows, `write_point` at each commit.
+
+    Raises:
+        StorageError: A database cannot be used, the memory was already moved away, or the target has another memory.
+    """
+    place, route = Place.of(project, settings), _route(project / HOME, settings, target)
+    with (
+        closing(open_database(place.home, settings, moving=True, write_point=write_point)) as source,
+        closing(open_database(place.home, target, moving=True, write_point=write_point)) as opened,
+        # A server's database that is marked as moved refuses to lock the documents.
+        open_store(place, settings, None if moved_words(source) else source).lock(),
+    ):
+        if settings.storage.url:
+            no_working_copy(place, only_check=True)  # before anything is copied
+        with source.transaction("copy"):
+            left, arriving = moved_words(source), arriving_route(opened)
+            is_complete = bool(arriving) and _moved(arriving) in left  # interrupted after the source was marked
+            if left and not is_complete:
+                raise StorageError(f"already moved: {left}")
+            if not left:
+                mark_moved(source, _words(route, settings, target))  # first, as it may be refused
+            with opened.transaction("copy"):
+                if not left:
+                    empty_where_left(opened, source)
+                copied = copy_database(source, opened, on_table=on_table)  # only compares a complete copy
+                if not left:
+                    mark_arriving(opened, route)
+        if settings.storage.url:
+            no_working_copy(place)
+        take_mark_away(opened)
+        if not settings.storage.url:
+            working_copy(opened, place.home, target.storage.schema_name).close()
+    return copied
+
+
+def reactivate(project: Path, settings: Settings) -> bool:
+    """Make the old database of a moved memory usable again, as well as the new; False if the memory was not moved.
+
+    Raises:
+        StorageError: The database is the target of an interrupted move.
+    """
+    place = Place.of(project, settings)
+    path = database_file(place.home, settings)
+    if path is not None and not path.exists():
+        return False
+    with closing(open_database(place.home, settings, moving=True)) as database:
+        if not (words := moved_words(database)):
+            return False
+        if arriving_route(database):
+            raise StorageError(words)
+        if path is not None:
+            no_working_copy(place)  # first, as a document may refuse it
+        take_mark_away(database)
+    return True
+
+
+def _words(route: str, old: Settings, new: Settings) -> str:
+    """Return the message for programs that open the old database: the memory's new place, and how to proceed."""
+    todo = (
+        "set storage.url and storage.schema_name to the new place" if new.storage.url else "only that folder can use it"
+    )
+    back = "URL`, with the URL in storage.url" if old.storage.url else f"{TO_FILE}`"
+    return (
+        f"{_moved(route)}: {todo}. To use the old place "
+        f"again as well, with what was recorded before the move: `orchestra-mem move --to {back}"
+    )
+
+
+def _moved(route: str) -> str:
+    return f"this memory was moved {route}"
+
+
+def _route(home: Path, old: Settings, new: Settings) -> str:
+    here, there = (_place(home, each) for each in (old, new))
+    return f"from {here} to {there} on {datetime.now(UTC):%Y-%m-%d}"
+
+
+def _place(home: Path, settings: Settings) -> str:
+    if (path := database_file(home, settings)) is not None:
+        return f"{path} on {socket.gethostname()}"
+    from orchestra_mem.adapters.database.postgres_dialect import told_name
+
+    return f"schema {settings.storage.schema_name} of {told_name(settings.storage.url)}"
