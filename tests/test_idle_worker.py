@@ -65,6 +65,20 @@ def test_a_single_decision_is_a_fact_soon_after(
     until(memory._parts.ledger.must_keeps)
 
 
+def test_many_operations_are_indexed_before_the_first_search_and_a_few_are_not(
+    memory: OrchestratorContextManager, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A memory that was never searched loads the search for many operations, not for a few."""
+    monkeypatch.setattr("orchestra_mem.memory.idle_worker._FOLLOW_S", 0.2)
+    index = tmp_path / ".obra" / "index" / "search.db"
+    for number in range(300):
+        memory.record_operation("note", {"text": f"Lamp {number} was changed."})
+        if number == 20:
+            time.sleep(1)
+            assert not index.exists()
+    until(index.exists)
+
+
 def test_the_documents_are_the_same_with_and_without_a_pause(tmp_path: Path) -> None:
     """With and without a pause before the refresh, facts and summaries are the same."""
     texts = []

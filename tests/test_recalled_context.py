@@ -119,6 +119,21 @@ def test_a_small_context_shows_what_binds_before_what_is_newest(tmp_path: Path) 
         assert context.tokens > 0.8 * 120
 
 
+def test_a_decision_is_shown_before_the_outcomes_of_a_loop_and_once(tmp_path: Path) -> None:
+    """A decision is in a context before the first refresh, whatever follows, and after it once in a small context."""
+    decided = "We decided to store sessions in Postgres."
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("decision", {"text": decided})
+        for number in range(300):
+            memory.record_operation("loop", {"task": f"Part {number}", "decision": "PROCEED"})
+        assert memory.get_orchestrator_context("next", 2_000).render().count(decided) == 1
+        assert [fact.text for fact in memory.facts()] == [decided]
+        memory.record_operation("decision", {"text": "We decided to log in JSON."})
+        memory.refresh()
+        shown = memory.get_orchestrator_context("next", 120).render()
+        assert [shown.count(text) for text in (decided, "We decided to log in JSON.")] == [1, 1]
+
+
 def test_most_of_a_context_with_a_question_is_what_answers_it(tmp_path: Path) -> None:
     """With a query most of a small context is recalled text, in full; a large budget is not left unused."""
     said = [

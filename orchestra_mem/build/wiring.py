@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from orchestra_mem.model_types import AnyModel, LanguageModel
     from orchestra_mem.retrieval.search import MemorySearch
 
+# As many operations as a first search can index by itself, within 0.5 s.
+_AT_ONCE = 200
 # Settings of the shared log. No prompt contains the entire document, so it may be large and list all decisions.
 _SETTINGS: dict[str, object] = {
     "project.name": "Shared decisions",
@@ -233,7 +235,7 @@ class Wiring:
         documents = EditedDocuments(*episodic.writers, *self.agents.documents.writers)
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
-            (self.place.home / "index" / "search.db").exists,
+            lambda: (self.place.home / "index" / "search.db").exists() or log.last_operation() > _AT_ONCE,
         )  # fmt: skip
         compression = self._compression(episodic)
         self.agents.catalog.on_content_changed = _weakly(compression.item_said)

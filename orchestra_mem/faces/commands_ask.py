@@ -287,7 +287,7 @@ def retrieve(
     agents: AgentsOption = None,
     pattern: Annotated[
         str | None,
-        option("--pattern NAME", "How the agents work together; past work done that way ranks a little higher."),
+        option("--pattern NAME", "How the agents work together: only past work with this `pattern` in its data."),
     ] = None,
     explain: Annotated[
         bool, option("--explain", "Print instead why each entry was recalled and how it is shown.")

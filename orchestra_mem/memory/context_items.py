@@ -6,7 +6,7 @@ A snapshot is taken once per call and passed down to all functions that answer t
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -19,7 +19,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.tiers.shared_decisions import Told
-from orchestra_mem.types import DocumentName, Session
+from orchestra_mem.types import DocumentName, MustKeep, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +56,14 @@ _SHORT_LINES = 8
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
-def operation_item(entry: Entry, *, in_turn: bool = False, holds_facts: bool = False) -> Item:
-    """Make an item of an operation in working memory, pinned if it belongs to the last turns of a conversation."""
+def operation_item(entry: Entry, whole_from: int = 0, holding: Container[int] = ()) -> Item:
+    """Make an item of an operation, pinned from `whole_from` (0: never), before others if it is in `holding`."""
+    number = entry.operation.id
     return Item(
-        key=operation_key(entry.operation.id),
-        part=Part.OPERATIONS,
-        forms=tuple(map(shown_text, entry_as_read(entry.text))),
-        priority=entry.operation.id + _FACTS_FIRST * holds_facts,
-        pinned=in_turn,
-        pinned_for="part of the last turns",
-        source="working memory",
-    )
+        key=operation_key(number), part=Part.OPERATIONS, forms=tuple(map(shown_text, entry_as_read(entry.text))),
+        priority=number + _FACTS_FIRST * (number in holding), pinned=0 < whole_from <= number,
+        pinned_for="part of the last turns", source="working memory",
+    )  # fmt: skip
 
 
 def document_items(name: DocumentName, part: Part, blocks: Sequence[Block]) -> list[Item]:
@@ -100,8 +97,15 @@ def shared_items(told: Sequence[Told]) -> list[Item]:
     return named_apart(items)
 
 
-def session_items(document: SessionDocument, border: int) -> list[Item]:
-    """Make items of a session document: entries up to the operation `border`, summaries, and people's sections."""
+def without_told(items: Sequence[Item], facts: Sequence[MustKeep], operations: Sequence[Item]) -> list[Item]:
+    """Leave out entries of the decision log that only repeat an operation of the context, even in its shortest form."""
+    said = {item.key: item.forms[0] for item in operations}
+    told = tuple(f"(K{fact.id})" for fact in facts if fact.text in said.get(operation_key(fact.operation), ""))
+    return [each for each in items if each.pinned or each.forms[-1].count("\n") > 1 or not each.key.endswith(told)]
+
+
+def session_items(document: SessionDocument, border: int, untold: Container[int] = ()) -> list[Item]:
+    """Make items of a session document: entries up to `border`, `untold` ones first, summaries, people's sections."""
     items: list[Item] = []
     for position, part in enumerate(document.parts):
         block = part.block
@@ -115,12 +119,13 @@ def session_items(document: SessionDocument, border: int) -> list[Item]:
         else:
             key, forms = f"session/{block.title or 'text'}", _section_forms(block.text)
         if forms:
-            items.append(_item(key, Part.SESSION, forms, position, block, f"session document:{block.line}"))
+            priority = position + _FACTS_FIRST * (part.operation in untold)
+            items.append(_item(key, Part.SESSION, forms, priority, block, f"session document:{block.line}"))
     return named_apart(items)
 
 
-def _item(key: str, part: Part, forms: tuple[str, ...], priority: int, block: Block, source: str) -> Item:
-    return Item(key=key, part=part, forms=forms, priority=float(priority), pinned=block.pinned, source=source)
+def _item(key: str, part: Part, forms: tuple[str, ...], priority: float, block: Block, source: str) -> Item:
+    return Item(key=key, part=part, forms=forms, priority=priority, pinned=block.pinned, source=source)
 
 
 def named_apart(items: Sequence[Item]) -> list[Item]:

@@ -31,6 +31,7 @@ from orchestra_mem.memory.context_items import (
     session_items,
     shared_items,
     shown_text,
+    without_told,
 )
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -263,39 +264,34 @@ class EpochKeeper:
         items = [item for name, part in _PARTS.items() for item in document_items(name, part, documents.blocks[name])]
         items += documents.shared
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
-        if session is not None:
-            items += session_items(documents.session, border)
-            sources[Part.SESSION] = f"session {session.id[:8]}"
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
+        through = operations[-1].id if operations else border
+        first = min((part.operation for part in documents.session.parts if part.operation), default=border + 1)
+        facts = self.session.ledger.must_keeps(
+            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=first, last_operation=through
+        )
+        if session is not None:
+            said = "".join(block.text for blocks in documents.blocks.values() for block in blocks)
+            untold = {fact.operation for fact in facts if f"(K{fact.id})" not in said}  # until the first refresh
+            items += session_items(documents.session, border, untold)
+            sources[Part.SESSION] = f"session {session.id[:8]}"
         small = budget_tokens - kept_free <= _SMALL_TOKENS
         messages = latest_messages(operations)
         turns = TurnWindow(reason="continuity was not measured") if messages and not small else None
         turns = self.search.turn_window(messages) if turns and measure_turns else turns
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
-        through = operations[-1].id if operations else border
-        facts = self.session.ledger.must_keeps(
-            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=border + 1, last_operation=through
-        )
         holding = {fact.operation for fact in facts}
-        items += [
-            operation_item(
-                entry, in_turn=0 < whole_from <= entry.operation.id, holds_facts=entry.operation.id in holding
-            )
-            for entry in fresh
-        ]
+        shown = [operation_item(entry, whole_from, holding) for entry in fresh]
+        items = [*(without_told(items, facts, shown) if small else items), *shown]
         self.epoch_count += 1
         epoch = begin_epoch(
-            items,
-            number=self.epoch_count,
-            budget_tokens=budget_tokens,
-            counter=self.session.counter,
+            items, number=self.epoch_count, budget_tokens=budget_tokens, counter=self.session.counter, sources=sources,
             shares=self._shares(1 - kept_free / max(1, budget_tokens), is_shared=bool(documents.shared)),
-            sources=sources,
             fill_at_start=1.0 if small else self.settings.context.fill_at_start,
             # A part may use the unused tokens of other parts, unless recalled memories could use these tokens.
             lends=kept_free < self._most_free(budget_tokens) or kept_free in (0, _MOST_RECALLED_TOKENS),
-        )
+        )  # fmt: skip
         return _Running(epoch, through, operations, now.documents, documents.texts(border), border, turns)
 
     def _shares(self, of: float, *, is_shared: bool) -> dict[Part, float]:

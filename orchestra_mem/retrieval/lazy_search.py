@@ -21,15 +21,15 @@ class LazySearch:
     Args:
         make: Opens the search.
         words: Returns the table of word vectors without opening the search; None if search by meaning is off.
-        has_index: Reports whether any process has searched this project.
+        is_followed: Reports whether the index is worth the memory: the project was searched, or has many operations.
     """
 
     def __init__(
-        self, make: Callable[[], MemorySearch], words: Callable[[], Embedder | None], has_index: Callable[[], bool]
+        self, make: Callable[[], MemorySearch], words: Callable[[], Embedder | None], is_followed: Callable[[], bool]
     ) -> None:
         self._make = make
         self._words = words
-        self._has_index = has_index
+        self._is_followed = is_followed
         self._lock = threading.Lock()
         self._closed = False
         self.opened: MemorySearch | None = None
@@ -69,12 +69,12 @@ class LazySearch:
         return turn_window(vectors[-1], [*vectors[:-1]])
 
     def follow(self) -> None:
-        """Request an index update in the background; do nothing if this project has never been searched.
+        """Request an index update in the background, if the index is to be kept up to date.
 
         Raises:
             ClosedError, SearchError, StorageError: See `open`.
         """
-        if self.opened or self._has_index():
+        if self.opened or self._is_followed():
             self.open().follow()
 
     @property

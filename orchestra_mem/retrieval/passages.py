@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 # Hits with lower scores are seldom useful enough for their tokens.
 _LEAST_OF_BEST = 0.3
 _LEAST_BESIDE = 0.6
-# Boost for a hit of the asking agents, and the same for a hit of their pattern: about that of a matching neighbour.
+# Boost for a hit of the asking agents: about that of a matching neighbour.
 _THEIRS = 0.15
 
 
@@ -39,18 +39,15 @@ def recall(
     session: str | None,
     limit: int,
     agents: Sequence[str] = (),
-    pattern: str | None = None,
     where: SearchFilter = EVERYTHING,
 ) -> Recalled:
     """Retrieve the passages that answer a question best. If search fails, return none and a note with the reason.
 
     Args:
-        lazy_search: The search of a memory.
         question: Any string.
         session: The current session; its passages rank slightly higher.
         limit: Maximum number of passages.
         agents: The asking agents; their passages rank slightly higher.
-        pattern: How the agents work together; passages of operations with this `pattern` rank slightly higher.
         where: Restricts the search.
     """
     if not question.strip():
@@ -59,7 +56,7 @@ def recall(
         search = lazy_search.open()
         # Twice the limit, because many hits are duplicates, which `distinct` merges.
         answer = search.search(question, where=where, limit=2 * limit, session=session)
-        hits = _preferred(answer, agents, pattern)
+        hits = _preferred(answer, agents)
         found = distinct([_recollection(hit, search) for hit in hits])
     except (SearchError, StorageError, EmbedderError) as error:
         logger.warning("nothing is recalled: %s", error)
@@ -68,8 +65,8 @@ def recall(
     return Recalled(recollections=tuple(found[:limit]), notes=answer.notes)
 
 
-def _preferred(answer: Answer, agents: Sequence[str], pattern: str | None) -> list[Hit]:
-    """Return the hits with scores near the best, sorted, with a boost for hits of the agents or the pattern."""
+def _preferred(answer: Answer, agents: Sequence[str]) -> list[Hit]:
+    """Return the hits with scores near the best, sorted, with a boost for hits of the agents."""
     best = max((hit.score for hit in answer.matching), default=0.0)
 
     def is_worth_it(hit: Hit) -> bool:
@@ -77,8 +74,7 @@ def _preferred(answer: Answer, agents: Sequence[str], pattern: str | None) -> li
         return bool(hit.reasons.identifiers) or hit.score >= best * least
 
     def rank(hit: Hit) -> tuple[int, float]:
-        theirs = (hit.chunk.agent in agents) + (pattern is not None and hit.chunk.pattern == pattern)
-        return -len(hit.reasons.identifiers), -hit.score * (1 + _THEIRS * theirs)
+        return -len(hit.reasons.identifiers), -hit.score * (1 + _THEIRS * (hit.chunk.agent in agents))
 
     return sorted(filter(is_worth_it, answer.matching), key=rank)
 

@@ -121,18 +121,21 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         Args:
             task: Description of the task; any string.
             agents: Agents for the task. Only entries that all of them may see are used; their own rank slightly higher.
-            pattern: How the agents cooperate, such as `parallel`; operations with this `pattern` rank slightly higher.
+            pattern: How the agents cooperate, such as `parallel`: only operations with this `pattern` in their data.
             max_tokens: The budget.
             where: Restricts the search.
 
         Raises:
-            ValueError: The budget is negative.
+            ValueError: The budget is negative, or `where` has another pattern.
             AccessDeniedError: `where` names an agent that one of `agents` may not see.
             ClosedError: The memory has been closed.
         """
         where, moment = self._access.within(where, *agents), self._now()
         if max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}: a budget cannot be negative")
+        if pattern is not None and where.pattern not in (None, pattern):
+            raise ValueError(f"pattern is {pattern!r}, but where.pattern is {where.pattern!r}: give one")
+        where = replace(where, pattern=where.pattern if pattern is None else pattern)
         who = tuple(sorted(set(agents)))
         key = (moment, where, max_tokens, task, pattern, who)
         with self._lock:
@@ -142,7 +145,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         if found is not None:
             return found
         recalled = recall(
-            self._search, task, session=moment.session, agents=who, pattern=pattern, where=where,
+            self._search, task, session=moment.session, agents=who, where=where,
             limit=min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, max_tokens // _ENTRY_TOKENS)),
         )  # fmt: skip
         disclosed = disclose(recalled.recollections, budget_tokens=max_tokens, counter=self._counter)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from math import inf
@@ -76,7 +76,7 @@ class DocumentWriter:
         names: Returns the names of all documents.
         numbered: Takes a document's name and text; returns the text with the numbers of facts or items added to lines
             that people wrote. All other bytes stay.
-        by_people: Takes numbers such as `K12`; returns those whose facts or items people wrote or removed.
+        by_people: Takes numbers such as `K12` or `#5`; returns those whose facts or items people wrote or removed.
         keep_versions: Number of versions written by the machine that are kept per document.
     """
 
@@ -86,7 +86,7 @@ class DocumentWriter:
     path: Callable[[str], Path]
     names: Callable[[], Collection[str]]
     numbered: Callable[[str, str], str]
-    by_people: Callable[[Sequence[str]], Container[str]]
+    by_people: Callable[[Collection[str]], set[str]]
     keep_versions: int
     _is_busy: bool = field(default=False, init=False)
     _again_s: float = field(default=inf, init=False)
@@ -175,7 +175,9 @@ class DocumentWriter:
         from orchestra_mem.core.documents.document_merge import apply_stale_edit
 
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
-        own = self.by_people([key for key in owned_keys(person).values() if key[0] in "KM"])
+        keys = {key for key in owned_keys(person).values() if key[0] in "KM#"}
+        # Someone has put back what the last read has and the machine's last text lacks: an older text does not undo it.
+        own = self.by_people(keys) | (keys.intersection(owned_keys(before).values()) - {*owned_keys(left).values()})
         return with_removed_items(before, opened, person), apply_stale_edit(opened, left, person, own)
 
     def _opened(self, name: str, current: str, left: str) -> str:

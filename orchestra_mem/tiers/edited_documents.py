@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from difflib import unified_diff
@@ -261,7 +261,7 @@ class CatalogDocuments(EditedDocuments):
         known = {squeeze(item.content): f"M{item.number}" for item in items if item.author is Author.PERSON}
         return with_numbers(name, text, lambda said: known.get(read_line(said).content)) if known else text
 
-    def _by_people(self, numbers: Sequence[str]) -> set[str]:
+    def _by_people(self, numbers: Collection[str]) -> set[str]:
         items = self.items.by_number([int(number[1:]) for number in numbers if number[0] == "M"])
         gone = ItemStatus.DELETED
         return {f"M{item.number}" for item in items if item.author is Author.PERSON or item.status is gone}

@@ -11,7 +11,7 @@ exactly the section text that it was made from.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
@@ -185,15 +185,12 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         known = {squeeze(fact.text): f"K{fact.id}" for fact in self.ledger.by_hand()}
         return with_numbers(name, text, known.get) if known else text
 
-    def _by_people(self, numbers: Sequence[str]) -> set[str]:
-        """Return those of the numbers whose facts people wrote or removed."""
-        removed = MustKeepStatus.REMOVED
+    def _by_people(self, numbers: Collection[str]) -> set[str]:
+        """Return those of the numbers whose facts people wrote or removed, or whose work items' lines they deleted."""
+        out = {number for number in numbers if number[0] == "#" and self.work.is_taken_out(int(number[1:]))}
         facts = self.ledger.must_keeps_by_id([int(number[1:]) for number in numbers if number[0] == "K"])
-        return {
-            f"K{each.id}"
-            for each in facts
-            if each.author is Author.PERSON and (not each.operation or each.status is removed)
-        }
+        people = [each for each in facts if each.author is Author.PERSON]
+        return out | {f"K{each.id}" for each in people if not each.operation or each.status is MustKeepStatus.REMOVED}
 
     def read_edits(self) -> int:
         """Apply people's edits of the documents to the ledger and the work tracker; return the number of changed facts.

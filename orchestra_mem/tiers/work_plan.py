@@ -166,20 +166,20 @@ class WorkPlan:
 
         An item cancelled by deleting its line counts as open: the line may come back from a text without its number.
         """
-        from orchestra_mem.tiers.work_plan_sync import TAKEN_OUT
-
-        events = self.tracker.events(limit=_LOOKED_BACK)
-        taken_out = {event.item: event.reason == TAKEN_OUT for event in events if event.field == "status"}
         created = [
             self.tracker.item(event.item)
-            for event in events
+            for event in self.tracker.events(limit=_LOOKED_BACK)
             if event.field == "created" and event.author is Author.PERSON
         ]
-        return [
-            item_line(item, depth=int(item.parent is not None))
-            for item in created
-            if item.status.is_open or taken_out.get(item.id)
-        ]
+        there = [item for item in created if item.status.is_open or self.is_taken_out(item.id)]
+        return [item_line(item, depth=int(item.parent is not None)) for item in there]
+
+    def is_taken_out(self, number: int) -> bool:
+        """Check whether an item is cancelled because its line was deleted, and nothing has changed its status since."""
+        from orchestra_mem.tiers.work_plan_sync import TAKEN_OUT
+
+        events = self.tracker.events(number) if self._status(number) is WorkStatus.CANCELLED else ()
+        return [event.reason for event in events if event.field == "status"][-1:] == [TAKEN_OUT]
 
     def read_edits(self, text: EditedText) -> None:
         """Apply the edits made to the plan since it was last read, and record that it has been read.

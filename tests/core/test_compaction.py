@@ -19,7 +19,7 @@ from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, m
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, checked, draft_of
 from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, kept_part, name_facts
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Summary
-from tests.builders import a_summary
+from tests.builders import a_summary, cases
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -257,14 +257,7 @@ def test_a_higher_summary_names_its_facts_by_number() -> None:
     assert body_of(merged.text).strip()
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        '- main.go-1046- fmt.Println("\U0001f4ca Session sync summary:") processed\\n",\\n\n',
-        "- four states: `\u2139\ufe0f` not found `\u26a0 ` valid TOML but unknown keys (lists them) `\u274c` invalid "
-        "TOML (shows parse error) Config check runs first in the `RunE`, before provider checks.\n",
-    ],
-)
+@pytest.mark.parametrize("said", cases("a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote"))
 def test_a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote(said: str) -> None:
     """A cut inside quotation marks never makes unquoted text appear quoted, or joins two passages."""
     children = [

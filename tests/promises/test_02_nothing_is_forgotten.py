@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestra_mem import OrchestratorContextManager
+from tests.builders import cases
 from tests.memories import everywhere
 from tests.promises.conftest import Open, operation, work
 
@@ -39,15 +40,7 @@ def test_every_fact_leads_to_its_operation(memory: OrchestratorContextManager) -
             assert fact.text in str(source.data)
 
 
-@pytest.mark.parametrize(
-    ("later", "stands"),
-    [
-        ("Wrote the docs of the search index.", True),
-        ("Measured the search index again.", True),
-        ("The nightly backup of the search index works again.", False),
-        ("Fixed the nightly backup of the search index.", False),
-    ],
-)
+@pytest.mark.parametrize(("later", "stands"), cases("a_failure_stands_until_it_is_mended"))
 def test_a_failure_stands_until_it_is_mended(memory: OrchestratorContextManager, later: str, stands: bool) -> None:
     """A failure stays active until it is fixed: later work on the same topic alone does not close it."""
     failure = "The nightly backup of the search index fails."

@@ -53,6 +53,10 @@ def test_a_filter_is_a_part_of_the_search(memory: OrchestratorContextManager) ->
     found = store.search_similar("Review the login module", pattern="consensus", limit=8)
     assert len({similar.operation.id for similar in found}) == 8
     assert {similar.operation.data["pattern"] for similar in found} == {"consensus"}  # type: ignore[index, call-overload]
+    entries = memory.retriever.load_layer1("Review the login module", pattern="consensus", limit=8)
+    assert set() < {entry.source for entry in entries} <= {f"op {similar.operation.id}" for similar in found}
+    with pytest.raises(ValueError, match=r"pattern is 'consensus', but where\.pattern is 'parallel': give one"):
+        memory.retriever.retrieve_context("login", pattern="consensus", where=SearchFilter(pattern="parallel"))
 
 
 def test_what_holds_no_more_hides_nothing_that_holds(memory: OrchestratorContextManager) -> None:

@@ -32,6 +32,7 @@ from orchestra_mem.doctor.documents import find_secrets
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.types import Author, DocumentName, MustKeepKind
+from tests.builders import cases
 from tests.conftest import Clock
 from tests.memories import edit, problems_of
 from tests.processes import python
@@ -178,17 +179,7 @@ def test_a_second_saying_strengthens_and_does_not_add(
     assert len(_live(memory)) == 1
 
 
-@pytest.mark.parametrize(
-    ("content", "other"),
-    [
-        ("We use Redis for the cache.", "We do not use Redis for the cache."),
-        ("We use Redis for the cache.", "We use Redis for the mail queue."),
-        ("Write the core in C.", "Write the core in C++."),
-        ("Write the core in C++.", "Write the core in C#."),
-        ("Retry if x < 5.", "Retry if x > 5."),
-        ("The limit is 5.", "The limit is 5 %."),
-    ],
-)
+@pytest.mark.parametrize(("content", "other"), cases("what_says_something_else_is_an_item_of_its_own"))
 def test_what_says_something_else_is_an_item_of_its_own(
     memory: OrchestratorContextManager, content: str, other: str
 ) -> None:
@@ -226,15 +217,7 @@ def test_a_later_decision_takes_the_place_of_an_earlier_one_and_says_so(memory: 
     assert len(_live(memory, "bob")) == 1
 
 
-@pytest.mark.parametrize(
-    ("observation", "gone"),
-    [
-        ("The billing tables have been migrated to Postgres.", True),
-        ("The migration of the billing tables to Postgres is still pending.", False),
-        ("Bob looked at the billing tables; Postgres is new to him.", False),
-        ("bugfix: Migrate the billing tables to Postgres", False),
-    ],
-)
+@pytest.mark.parametrize(("observation", "gone"), cases("only_an_observation_of_a_completion_completes_a_plan"))
 def test_only_an_observation_of_a_completion_completes_a_plan(
     memory: OrchestratorContextManager, observation: str, gone: bool
 ) -> None:
@@ -261,15 +244,7 @@ def test_all_tags_matching_outranks_newer_with_none(memory: OrchestratorContextM
     assert parts.score == pytest.approx(parts.recency + 0.65)
 
 
-@pytest.mark.parametrize(
-    ("tag", "message"),
-    [
-        ("late interaction search", "Does the late-interaction search work?"),
-        ("上下文窗口大小", "我们要设置上下文窗口大小吗"),
-        ("C语言编译器", "哪个C语言编译器好"),
-        ("데이터베이스", "데이터베이스를 바꿀까요?"),
-    ],
-)
+@pytest.mark.parametrize(("tag", "message"), cases("a_tag_of_several_words_matches"))
 def test_a_tag_of_several_words_matches(memory: OrchestratorContextManager, tag: str, message: str) -> None:
     """A tag of several words matches a message that contains it, in scripts without spaces too."""
     memory.catalog.store({"content": "An item", "tags": [tag], "agent": "ada"})

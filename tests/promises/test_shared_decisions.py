@@ -24,6 +24,7 @@ from orchestra_mem import (
 )
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.documents.shared_document import read_shared
+from tests.builders import cases
 from tests.faces.conftest import Program
 from tests.memories import closed_to_writing, edit, problems_of
 from tests.processes import start
@@ -335,13 +336,7 @@ def test_a_person_may_say_in_the_document_for_whom_a_decision_is(home: Path, ope
     assert [each.number for each in app.shared_decisions()] == ["K2", "K1", "K3"]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "*Shared by shop, K1; for pay; web.*", "*Shared by shop, K1 for pay.*", "*Shared by shop for pay.*",
-        "*Shared by shop, K1; for , .*", "*Shared by shop, K1; for pay", "_Shared by shop, K1; for pay._",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", cases("a_line_of_tags_that_cannot_be_read_lets_nobody_have_it"))
 def test_a_line_of_tags_that_cannot_be_read_lets_nobody_have_it(home: Path, opened: Open, line: str) -> None:
     """A tag line that cannot be parsed hides its entry from all projects and is reported as a problem."""
     opened("shop", EVERYBODYS).share_decision("K1")

@@ -10,6 +10,7 @@ from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog, SqlLedger
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.types import Json, MustKeepStatus, Operation, Session, SessionStatus
+from tests.builders import cases
 from tests.conftest import START
 
 RULE = "Never deploy on Fridays."
@@ -36,13 +37,7 @@ def test_the_next_version_of_a_note_supersedes_what_the_one_before_said(
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("replaces", "key", "agent"),
-    [
-        ("op 1", "file:a:2", "mallory"), ("op 1", "file:b:2", None), ("op 1", None, None), ("op 9", "file:a:2", None),
-        ("op 2", "file:a:2", None), (7, "file:a:2", None), ("op 99999999999999999999999", "file:a:2", None),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("replaces", "key", "agent"), cases("nothing_else_supersedes_a_note"))
 def test_nothing_else_supersedes_a_note(
     memory: OrchestratorContextManager, replaces: Json, key: str | None, agent: str | None
 ) -> None:

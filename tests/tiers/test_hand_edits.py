@@ -15,6 +15,7 @@ from orchestra_mem.core.documents.document_merge import apply_stale_edit, merged
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, written_at
 from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
+from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.memories import machine_writes, text_of
 from tests.tiers.conftest import Desk
@@ -110,6 +111,24 @@ def test_a_fact_that_was_added_and_taken_out_again_is_gone(desk: Desk) -> None:
     assert "Ask Grace" not in desk.plan.text
     desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Ask Grace about the quota\n"))
     assert desk.says(OPEN_ITEM)[-1] == "Ask Grace about the quota"
+
+
+@pytest.mark.parametrize(("name", "line"), [("state", RULE), ("log", "Postgres"), ("plan", "#1 Tidy up (task")])
+def test_a_deleted_line_that_an_undo_brings_back_stands(desk: Desk, name: str, line: str) -> None:
+    """Saving an older text brings a deleted line back, and saving a still older one leaves it there."""
+    paper, opened = getattr(desk, name), list[str]()
+    for number, title in enumerate(["Tidy up", "Paint it", "Oil it"]):
+        desk.work.create(WorkKind.TASK, title)
+        desk.go_on(f"We decided to rename topic {number}.")
+        opened.insert(0, paper.text)
+    paper.save("".join(row for row in paper.text.splitlines(keepends=True) if line not in row))
+    desk.go_on()
+    assert line not in paper.text
+    for text in opened[1:]:
+        paper.save(text)
+        desk.memory.facts()
+    desk.go_on()
+    paper.has_once(line)
 
 
 def test_a_line_that_is_moved_to_another_document_is_still_there(desk: Desk) -> None:

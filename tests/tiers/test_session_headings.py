@@ -13,6 +13,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.documents.damage import text_faults
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.types import Json
+from tests.builders import cases
 from tests.conftest import Clock
 from tests.memories import flushed, live, standing, text_of
 from tests.tiers import test_session_compaction
@@ -59,14 +60,7 @@ def _versions(memory: OrchestratorContextManager) -> str:
     return "".join(Path(version.path).read_text(encoding="utf-8") for version in found)
 
 
-@pytest.mark.parametrize(
-    "heading",
-    [
-        "My remark on what went wrong there (op {})",
-        "[2025-01-15] Anna (op {})",
-        "[10:15] Call with Ann about (op {}): she wants it by Friday",
-    ],
-)
+@pytest.mark.parametrize("heading", cases("a_persons_section_that_names_an_operation_stays"))
 @pytest.mark.parametrize("summarised", [False, True])
 def test_a_persons_section_that_names_an_operation_stays(
     memory: OrchestratorContextManager, clock: Clock, heading: str, summarised: bool

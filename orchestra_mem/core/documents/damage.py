@@ -74,11 +74,8 @@ def unchangeable(data: bytes) -> tuple[int, str, str] | None:
     if not count:
         return None
     told, them = ("a NUL byte", "it") if count == 1 else (f"the first of {count:,} NUL bytes", "them")
-    return (
-        data.count(b"\n", 0, data.index(b"\0")) + 1,
-        f"{told}; delete {them}",
-        f"it is served without {them}, {_LEFT}",
-    )
+    line = data.count(b"\n", 0, data.index(b"\0")) + 1
+    return line, f"{told}; delete {them}", f"it is served without {them}, {_LEFT}"
 
 
 def shown(data: bytes, size_bytes: int) -> str:

@@ -67,7 +67,7 @@ def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = 
     If both wrote at the same place, the machine's additions follow the person's lines: the person never saw these
     additions, so their absence is no deletion. Every free line of `person` is kept. If `left` lacks such a line, a
     second editor or a briefly missing file has dropped it, since the machine removes no free lines. `own`: Numbers of
-    facts that people wrote or removed; these facts count as free lines.
+    facts and items that people wrote, removed or put back; their lines count as free.
     """
     if _has_faulty_front(left) and not _has_faulty_front(person):
         # The front matter was damaged after the person's text was written: repair it from that text.

@@ -5,9 +5,9 @@ first heading, are separate blocks.
 
 Headings are those that CommonMark finds at the top level of the document, with `#` or an underline; look-alikes in
 fenced code, HTML, block quotes and lists are text. One regular expression handles nearly all documents. Where a line
-suggests more than `#` and fences (an underline, HTML, an indented mark), markdown-it-py parses the text. Two deviations
-from CommonMark are deliberate: an unclosed fence or HTML block is text, as one typo must not hide the rest of the
-document, and only a line feed ends a line.
+suggests more (HTML, an indented mark, an underline that may be below a list), markdown-it-py parses the text. Two
+deviations from CommonMark are deliberate: an unclosed fence or HTML block is text, as one typo must not hide the rest
+of the document, and only a line feed ends a line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -162,28 +162,33 @@ def line_end(text: str) -> str:
 def _headings(text: str, start: int) -> Iterable[tuple[int, int, str]]:
     """Return offset, level and title of each heading from `start` on."""
     found: list[tuple[int, int, str]] = []
+    last = start  # where the last heading, fence or rule ends, or begins if it may be text
     mark = _FIRST_MARK.match(text, start) or _MARK.search(text, start)
     while mark:
         at = mark.end()
         if mark["hashes"] and not mark["indent"]:
             found.append((mark.start("indent"), len(mark["hashes"]), _clean_title(mark["title"])))
+            last = at
         elif mark["fence"] and not mark["indent"]:
             # CommonMark: the info string of a back-tick fence holds no back-tick; such a line is inline code.
             if mark["fence"][0] == "~" or "`" not in mark["info"]:
                 closing = _closing_fence(mark["fence"]).search(text, at)
                 if closing is None:
                     return _read(text, start)
-                at = closing.end()
-        elif not mark["line"] or _underlines(text, start, mark.start("indent")):
+                last = at = closing.end()
+        elif mark["line"]:
+            above, last = text[last : mark.start("indent")].split("\n")[:-1], mark.start("indent")
+            rows = [*takewhile(str.strip, reversed(above))][::-1]
+            if rows and not _RULE.match(rows[-1]):
+                if not all(row[0].isalpha() for row in rows):  # may be part of a list, a quotation or code
+                    return _read(text, start)
+                title = " ".join(row.replace("\r", " ").strip() for row in rows)
+                found.append((last - sum(len(row) + 1 for row in rows), 1 if mark["line"][0] == "=" else 2, title))
+                last = at
+        else:
             return _read(text, start)
         mark = _MARK.search(text, at)
     return found
-
-
-def _underlines(text: str, start: int, at: int) -> bool:
-    """Check whether the line above a possible underline may be text: neither blank nor a row of dashes itself."""
-    above = text[max(start, text.rfind("\n", start, max(start, at - 1)) + 1) : at]
-    return bool(above.strip()) and not _RULE.match(above)
 
 
 def _closing_fence(fence: str) -> re.Pattern[str]:
@@ -197,8 +202,7 @@ def _read(text: str, start: int) -> Iterator[tuple[int, int, str]]:
     tokens = _parser().parse("\n".join(line.removesuffix("\r").replace("\r", " ") for line in lines))
     for token, said in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
-            title = " ".join(line.strip() for line in said.content.split("\n"))
-            yield starts[token.map[0]], int(token.tag[1]), title
+            yield starts[token.map[0]], int(token.tag[1]), " ".join(map(str.strip, said.content.split("\n")))
 
 
 @cache

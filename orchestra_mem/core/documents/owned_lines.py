@@ -283,7 +283,7 @@ def owned_keys(text: str) -> dict[int, str]:
 
 
 def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
-    """Yield rows that are neither blank nor the machine's, without line ends; facts in `own` are a person's."""
+    """Yield non-blank rows that are not the machine's, without line ends; lines with a key in `own` are a person's."""
     lines = {line.place: line for line in owned_lines(text) if line.key}
     seen: set[str] = set()
     for block in split_blocks(text):
@@ -292,7 +292,7 @@ def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
         titled = block.level and (quoted or block.title.strip().lower() in _TITLES)
         for place, row in enumerate(split_lines(block.text) if not block.front else (), block.line - 1):
             line = lines.get(place)
-            is_own = bool(line and line.fact and line.fact.number in own)
+            is_own = bool(line and line.key in own)
             if not row.strip() or (titled and place == block.line - 1 and not is_own):
                 continue
             quoted = quoted and row.startswith((">", "*"))

@@ -70,7 +70,7 @@ class RetrieveQuery(TaskQuery):
     """Query parameters of a retrieval for a task."""
 
     max_tokens: Budget = 2_000
-    pattern: Annotated[Name | None, Query(description="How the agents work together.")] = None
+    pattern: Annotated[Name | None, Query(description="How the agents work together: only such work.")] = None
 
 
 class RecommendQuery(TaskQuery):
