@@ -76,26 +76,6 @@ _BORDER = re.compile(
 _QUOTES = re.compile(r'"[^"]*"|\u201c[^\u201d]*\u201d|(?<!\w)\'[^\']*\'(?!\w)')
 LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
 """The names of the priorities."""
-# Forms to write intents: the first form whose fields are all set is used. `on` is the target without the default "it".
-_WRITTEN: dict[Action, tuple[str, ...]] = {
-    Action.RENAME: ('rename {target} to "{value}"',),
-    Action.BLOCK: (
-        "block {target} on {other} because {value}", "block {target} on {other}", "block {target} because {value}",
-        "block {target}",
-    ),
-    Action.UNBLOCK: ("unblock {target} from {other}", "unblock {target}"),
-    Action.DEFER: ("defer {target} until {value}", "defer {target}"),
-    Action.ASSIGN: ("assign {target} to {value}", "unassign {target}"),
-    Action.PRIORITISE: ("{change} the priority of {target}", "set {target} to {level} priority"),
-    Action.DEPEND: ("{target} depends on {other}",),
-    Action.NOTE: ("note on {on}: {value}", "note: {value}"), Action.DECIDE: ("decision: {value}",),
-    Action.REPORT: ("report on {on}: {value}", "report: {value}"), Action.FIND: ("find {value}",),
-    Action.RESUME: ("continue with {on}", "continue"), Action.STATUS: ("status of {on}", "status"),
-    Action.WHY: ("why did we choose {value}?", "why is {target} so?"),
-    Action.LIST: ("list {value} {kinds}", "list {kinds}"),
-    Action.RECENT: ("what did we do last?",), Action.NEXT: ("what is next?",),
-    **{action: (str(action),) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
-}  # fmt: skip  # other actions: name and target
 
 
 def borders(line: str, border: re.Pattern[str] = _BORDER) -> list[tuple[int, int]]:
@@ -114,7 +94,7 @@ def _compiled(forms: Mapping[Action, Iterable[str]]) -> tuple[tuple[Action, re.P
 
 
 _FORMS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
-_TABLE = _compiled({Action(action): forms for action, forms in _FORMS.items()})
+_TABLE = _compiled({Action(action): forms for action, forms in _FORMS["read"].items()})
 _QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
 # The notation of `work_plan.md`: a ticked box, an empty box (a new task), or a number with an arrow to a status.
 _ARROW = r"(?P<target>#\d{1,18}) ?(?:->|=>|\u2192) ?"
@@ -220,8 +200,8 @@ def as_command(intent: Intent) -> str:
         "level": LEVELS.get(value, "high"),
         "kinds": intent.kind.plural if intent.kind else "items",
     }
-    forms = _WRITTEN.get(intent.action, (f"{intent.action} {{target}}",))
-    is_said = (form for form in forms if all(said[field] for field in re.findall(r"{(\w+)}", form)))
+    forms = _FORMS["written"].get(intent.action, (f"{intent.action} {{target}}",))
+    is_said = (str(form) for form in forms if all(said[field] for field in re.findall(r"{(\w+)}", form)))
     return next(is_said, "").format(**said)
 
 
