@@ -82,9 +82,7 @@ def test_a_designs_constructor_is_answered_with_what_to_use(name: str, arguments
 
 
 @pytest.mark.parametrize(("call", "use"), cases("a_name_of_a_design_is_answered_with_what_to_use"))
-def test_a_name_of_a_design_is_answered_with_what_to_use(
-    memory: OrchestratorContextManager, call: str, use: str
-) -> None:
+def test_a_name_of_a_design_is_answered(memory: OrchestratorContextManager, call: str, use: str) -> None:
     """A name of a design that is elsewhere here, in either spelling, raises an error that says what to use."""
     with pytest.raises((AttributeError, ImportError, TypeError), match=re.escape(f": {use}")):
         eval(call, {"memory": memory, "orchestra_mem": orchestra_mem, "shell": Orchestrator(memory)})
