@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import lru_cache
@@ -21,6 +20,8 @@ def replacement(name: str, owner: type | None = None) -> str:
     plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().lstrip("_")
     if plain != name and hasattr(owner, plain):
         return plain
+    import tomllib  # takes milliseconds, which every start would pay
+
     return str(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).get(plain, ""))
 
 
