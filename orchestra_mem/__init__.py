@@ -99,8 +99,11 @@ else:
     __all__ = sorted(_MODULES)  # noqa: PLE0605  `sorted` returns a list
 
     def __getattr__(name: str) -> object:
-        if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
+
+        if name not in _MODULES:
+            if use := import_module(f"{__name__}.design_names").replacement(name):
+                raise ImportError(f"{__name__} has no {name!r}: use {use}")  # `from … import` would hide other errors
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -6,10 +6,36 @@ A design's call that does not work here raises an error that names the replaceme
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+
+@lru_cache
+def replacement(name: str, owner: type | None = None) -> str:
+    """Return what to use for a source design's name, in any spelling, that `owner` lacks; "" for other names."""
+    plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().lstrip("_")
+    if plain != name and hasattr(owner, plain):
+        return plain
+    import tomllib  # takes milliseconds, which every start would pay
+
+    return str(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).get(plain, ""))
+
+
+class DesignNames:
+    """Answers a source design's name that a class lacks with an error that says what to use."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # with `__getattr__`, a type checker would accept any name
+
+        def __getattr__(self, name: str) -> object:
+            if use := replacement(name, type(self)):
+                raise AttributeError(f"{type(self).__name__} has no {name!r}: use {use}")
+            return object.__getattribute__(self, name)  # raises the error of the failed access
 
 
 class MappingAccess:
@@ -40,7 +66,7 @@ class MappingAccess:
         return self._by_key().get(key, default)
 
 
-class RejectsDesignArguments:
+class RejectsDesignArguments(DesignNames):
     """Rejects constructor calls with a source design's arguments; the error message shows the right call, `use`.
 
     Subclasses without their own `use` are not checked: they may take any arguments.

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orchestra_mem.design_names import DesignNames
 from orchestra_mem.errors import ClosedError, InvalidChangeError
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import Json, Operation, OperationFilter, Session, SessionStatus
@@ -87,7 +88,7 @@ class SessionRecord:
     metadata: Mapping[str, Json]
 
 
-class MemoryService:
+class MemoryService(DesignNames):
     """The memory of an orchestrator and its workers. Safe to share between threads. Everything survives a restart.
 
     Args:

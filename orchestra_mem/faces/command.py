@@ -141,10 +141,10 @@ def command(
         json_lines: `--json` prints one JSON object per event; the command prints them itself.
         bare: Run the function if the group is called without a subcommand; `--project` of the group applies to both.
     """
-    added: Any = of.callback(invoke_without_command=True) if bare else of.command(name, rich_help_panel=panel)
+    add = of.callback(invoke_without_command=True) if bare else of.command(name, rich_help_panel=panel, epilog=EPILOG)
 
     def decorate(function: _Function) -> _Function:
-        added(_with_common_options(function, json_lines=json_lines, bare=bare))
+        add(_with_common_options(function, json_lines=json_lines, bare=bare))
         return function
 
     return decorate

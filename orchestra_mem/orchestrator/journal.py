@@ -39,7 +39,10 @@ _DID: Mapping[str, str] = {
 _ASKED_FOR = {
     stem(did): did
     for did in (*_DID.values(), "created", "failed", "blocked", "deferred", "cancelled", "decided", "executed")
-} | {"complet": "finished", "add": "created", "ran": "executed"}  # fmt: skip
+} | {
+    "complet": "finished", "add": "created", "ran": "executed", "decis": "decided", "rule": "rules",
+    "constraint": "rules", **dict.fromkeys(("wrong", "error", "failur", "problem"), "failed"),
+}  # fmt: skip
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
 _SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
@@ -273,10 +276,11 @@ def _fits(
     kinds = {item(event.item).kind for event in events}
     if question.kind and question.kind not in kinds and (kinds or question.kind not in operation.type.lower()):
         return False
-    if not question.did or any(question.did in (_did(event), event.field) for event in events):
+    asked = ("executed", "finished") if question.did == "executed" else (question.did,)
+    if not question.did or any(each in asked for event in events for each in (_did(event), event.field)):
         return True
-    told = {stem(word) for word in words(f"{operation.type.replace('_', ' ')} {_asked_for(operation)}".lower())}
-    return has_failed(operation) if question.did == "failed" else stem(question.did) in told
+    told = words(f"{operation.type.replace('_', ' ')} {_asked_for(operation)}".lower())
+    return has_failed(operation) if question.did == "failed" else question.did in map(_ASKED_FOR.get, map(stem, told))
 
 
 def has_failed(operation: Operation) -> bool:

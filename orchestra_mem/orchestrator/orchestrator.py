@@ -100,7 +100,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         self, memory: OrchestratorContextManager, *, tracker: WorkTracker | None = None, model: AnyModel | None = None,
         agent: str = "orchestrator", confirm: bool = True, least_quality: float = 0.7, clock: Clock = utc_now,
     ) -> None:  # fmt: skip
-        self.memory = memory
+        self.memory = self.orch_context = memory
         self.tracker: WorkTracker = tracker or memory.state
         self.hooks = Hooks(memory.events.note_failure)
         self._confirm = confirm
@@ -146,7 +146,15 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             self.hooks.call("post_message", text=text, answer=reply.text, result=result, **who)
             return reply
 
-    execute_nl_command = execute
+    def execute_nl_command(self, line: str, *design: object, use_memory: bool = True, **more: object) -> Reply:
+        """Execute a line as typed; see `execute`.
+
+        Raises:
+            TypeError: The arguments are the source design's: a parsed intent and a project.
+        """
+        if design or more or not isinstance(line, str):
+            raise TypeError("execute_nl_command takes no parsed intent and no project: pass the line as typed")
+        return self.execute(line, use_memory=use_memory)
 
     def _replied(self, line: str, use_memory: bool) -> Reply:
         waiting, self._waiting = self._waiting, None

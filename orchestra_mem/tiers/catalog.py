@@ -26,6 +26,7 @@ from orchestra_mem.catalog_types import (
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_json
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
+from orchestra_mem.design_names import DesignNames
 from orchestra_mem.errors import AccessDeniedError, InvalidItemError, NotFoundError
 from orchestra_mem.tiers.catalog_reading import CatalogReader, described
 from orchestra_mem.types import EXTRACTIVE, Author
@@ -37,7 +38,7 @@ _STRENGTHENED = 1  # added to the priority each time an item is stored again
 
 
 @dataclass(eq=False, repr=False)
-class MemoryCatalog(CatalogReader):
+class MemoryCatalog(CatalogReader, DesignNames):
     """Stores and lists items. Every call names the requesting agent; `OWNER` may read and change everything.
 
     Args:

@@ -237,6 +237,7 @@ def test_state_fields_are_read() -> None:
     ]
     assert _facts("task", {"name": "Import", "success": False}) == [("failure", "success: false (Import)")]
     assert _facts("task", {"error": "Disk is full on node 7"}) == [("failure", "Disk is full on node 7")]
+    assert _facts("task", {"what": "Beta", "status": "completed"}) == [("completion", "status: completed (Beta)")]
     assert _facts("x", {"file": "/ana/Projects/Kitchen/Kitchen plan.md", "conversation": "We decided on Go"}) == []
     assert _facts("rules", {"line 1": "The CI fails if migrations are missing"})[0][0] == "constraint"
     assert _facts("decision", {"text": "SQLite over MySQL for now"}) == [("decision", "SQLite over MySQL for now")]

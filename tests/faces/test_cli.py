@@ -39,11 +39,12 @@ READING = [
 
 @pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
 def test_every_command_has_the_common_options_and_an_example(name: tuple[str, ...], run: Any) -> None:
-    """Every command has `--json`, `--project`, `-C`, `--debug` and an example call of itself in its help."""
+    """Every command has `--json`, `--project`, `-C`, `--debug`, an example and the exit codes in its help."""
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
     assert {"--json", "--project", "-C", "--debug"} <= options
     shown = run(*name, "--help")
     assert f"Example: orchestra-mem {' '.join(name)}" in " ".join(shown.split())
+    assert EPILOG in " ".join(shown.split())
     assert "range>" not in shown.partition("Options:")[2], "each option says in a word what it takes"
 
 

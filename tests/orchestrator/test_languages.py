@@ -10,20 +10,26 @@ from orchestra_mem.orchestrator.intents import Action
 from orchestra_mem.orchestrator.intents.languages import languages, parse_foreign
 from orchestra_mem.orchestrator.intents.reading import read_line
 from tests.builders import cases
+from tests.conftest import Clock
+
+FACTS = (
+    "we decided to use Postgres", "note: never deploy on Fridays", "note: the build failed with exit code 2",
+    "note: we still need to rotate the keys",
+)  # fmt: skip
 
 
 @pytest.fixture
-def shell(memory: OrchestratorContextManager) -> Orchestrator:
-    """Return a shell with an epic and three tasks."""
-    orchestrator = Orchestrator(memory)
-    orchestrator.execute('create an epic "Ofen"')
-    orchestrator.execute("add 3 tasks to it: Datenbank einrichten, Tests schreiben, 写文档")
+def shell(memory: OrchestratorContextManager, clock: Clock) -> Orchestrator:
+    """Return a shell with an epic, three tasks, and a fact of each kind."""
+    orchestrator = Orchestrator(memory, clock=clock)
+    for line in ('create an epic "Ofen"', "add 3 tasks to it: Datenbank einrichten, Tests schreiben, 写文档", *FACTS):
+        orchestrator.execute(line)
     return orchestrator
 
 
 @pytest.mark.parametrize(("line", "answer"), cases("shell_in_other_languages"))
 def test_a_plain_command_is_carried_out(shell: Orchestrator, line: str, answer: str) -> None:
-    """A plain command in any of the languages is carried out, without a question; items may be named by their title."""
+    """A plain command or question in any language is carried out at once; items may be named by their title."""
     assert answer in shell.execute(line).text
 
 

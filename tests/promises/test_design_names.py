@@ -15,6 +15,7 @@ from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.testing import FaithfulModel
+from tests.builders import cases
 from tests.promises.conftest import SMALL, work
 
 CLASSES = [
@@ -73,24 +74,19 @@ def test_the_managers_four_arguments_are_answered_with_what_to_use(
         OrchestratorContextManager(*arguments, **named)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "use"),
-    [
-        ("WorkingMemory", ({},), "open_memory(project, config=config).working_memory"),
-        ("SessionMemoryManager", ({}, Llm()), "open_memory(project, config=config).session_memory"),
-        ("EpisodicMemoryManager", ({}, Llm()), "open_memory(project, config=config).episodic_memory"),
-        ("StateManager", ({},), "open_memory(project, config=config).state"),
-        ("MemoryCompressor", (object(), Llm()), "open_memory(project, model=llm_interface).compressor"),
-        ("ContextRetriever", (object(), object(), object(), {}), "open_memory(project, config=config).retriever"),
-        ("VectorStore", (object(), {}), "VectorStore(open_memory(project, config=config))"),
-        ("ResponseCache", (), "open_memory(project, config=config).response_cache"),
-        ("Orchestrator", ({},), "Orchestrator(open_memory(project, config=config))"),
-    ],
-)
-def test_a_designs_constructor_is_answered_with_what_to_use(name: str, arguments: tuple[Any, ...], use: str) -> None:
+@pytest.mark.parametrize(("name", "arguments", "use"), cases("a_designs_constructor_is_answered_with_what_to_use"))
+def test_a_designs_constructor_is_answered_with_what_to_use(name: str, arguments: list[Any], use: str) -> None:
     """A constructor called as in the design raises an error with the class and the call to use."""
     with pytest.raises(TypeError, match=rf"^wrong arguments for {name} \(.+\): use {re.escape(use)}$"):
         getattr(orchestra_mem, name)(*arguments)
+
+
+@pytest.mark.parametrize(("call", "use"), cases("a_name_of_a_design_is_answered_with_what_to_use"))
+def test_a_name_of_a_design_is_answered(memory: OrchestratorContextManager, call: str, use: str) -> None:
+    """A name of a design that is elsewhere here, in either spelling, raises an error that says what to use."""
+    with pytest.raises((AttributeError, ImportError, TypeError), match=re.escape(f": {use}")):
+        eval(call, {"memory": memory, "orchestra_mem": orchestra_mem, "shell": Orchestrator(memory)})
+    assert Orchestrator(memory).orch_context is memory
 
 
 def test_what_is_derived_from_a_class_takes_its_own_arguments(memory: OrchestratorContextManager) -> None:

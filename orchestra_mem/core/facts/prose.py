@@ -89,7 +89,7 @@ _TOOL_TYPES = re.compile(
 _READING = re.compile(
     r"(?:read|view|cat|grep|glob|search|ls|list|find|edit|write|multiedit|apply_patch|web\w*|fetch|open)", re.IGNORECASE
 )
-_TITLES = ("task_title", "title", "subject", "name", "task", "task_name", "story", "epic", "milestone", "item", "goal")
+_TITLES = tuple("task_title title subject name task task_name story epic milestone feature item goal what".split())
 # A title names a piece of work, but does not say whether it is open or done.
 _TITLES_ONLY = frozenset("title name task task_title task_name story epic item".split())
 _ORIGINS = frozenset("file path file_path folder cwd project conversation".split())  # where something comes from

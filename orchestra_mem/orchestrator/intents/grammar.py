@@ -1,4 +1,4 @@
-"""The grammar: a few strict forms of commands, used to parse lines and to write intents as commands.
+"""The grammar: the few strict forms of `english.toml`, used to parse lines; and forms to write intents as commands.
 
 A completely parsed line needs no confirmation; a line with any other text, such as a condition or a negation, is
 rejected. Phrases for items must be unambiguous: a number, a pronoun, a kind with "the", or a quoted title.
@@ -7,7 +7,9 @@ rejected. Phrases for items must be unambiguous: a number, a pronoun, a kind wit
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
@@ -56,58 +58,8 @@ _PARTS = {
     "state": rf"(?P<value>{_STATE})",
     "done": _DONE,
     "begun": _BEGUN,
+    "fact": r"(?P<value>(?:decision|rule|constraint|failure|error|problem)s?)",
 }
-_FORMS: dict[Action, tuple[str, ...]] = {
-    Action.ADD: (
-        "<new> <kind>(?: called| named| for|:)? <title> (?:to|under|in) <o>",
-        "<new> <kind> to <o>(?:: ?| called )<called>", "<new> <kind> (?:to|under|for) <o>",
-        "(?:add|create|make) <n><kind> (?:to|under|for) <o>(?:: ?<titles>)?",
-    ),
-    Action.CREATE: (
-        "<new> <kind>(?: called| named|:| -) <called>", "<new> <kind> (?:for )?<title>",
-        "(?:create|add|make) <n><kind>(?:: ?<titles>)?",
-    ),
-    Action.RENAME: (
-        "(?:rename|retitle) <t> (?:to|as|->|=>) <called>", "<t> is now called <called>", 'call <t> (?P<title>"[^"]+")',
-    ),
-    Action.START: ("(?:start|begin)(?: working on| work on| with)? <t>", "mark <t> as <begun>", "<t> is <begun>"),
-    Action.FINISH: ("(?:finish|complete|close) <t>", "<t> (?:is |are )?(?:now )?<done>", "mark <t> (?:as )?<done>"),
-    Action.BLOCK: (
-        "block <t>(?: on <o>)?(?: because <text>)?",
-        "<t> (?:is|are) blocked(?: (?:by|on) <o>)?(?: because <text>)?",
-    ),
-    Action.UNBLOCK: ("unblock <t>(?: from <o>)?", "<t> (?:is|are) no longer blocked(?: by <o>)?"),
-    Action.DEFER: ("(?:defer|postpone|delay|put off) <t>(?: (?:until|till|to) <text>)?",),
-    Action.CANCEL: ("(?:cancel|drop|delete) <t>",),
-    Action.ASSIGN: ("(?:assign|give) <t> to <who>", "assign <who> to <t>", "unassign <t>"),
-    Action.PRIORITISE: (
-        "(?:set|make|change) <t>(?: to)? <level>(?: priority)?",
-        "(?:set )?(?:the )?priority (?:of|for) <t>(?: to| is|:)? <level>", "set <t>(?:'s)? priority to <level>",
-        "(?P<value>raise|lower) (?:the )?priority of <t>",
-    ),
-    Action.DEPEND: (
-        "<t> depends? on <o>", "<t> (?:needs?|requires?|waits? for) <o>(?: first)?", "make <t> depend on <o>",
-    ),
-    Action.NOTE: ("(?:add a )?note (?:on|to|for) <t>: ?<text>", "(?:note|remember)(?: that |: ?)<text>"),
-    Action.DECIDE: ("decision: ?<text>", "we(?:'ve| have)? decided(?: to| on| that|:)? <text>"),
-    Action.REPORT: ("(?:report|result)(?: on| of| for) <t>: ?<text>", "<t> failed(?:(?: because|:) <text>)?"),
-    Action.UNDO: ("(?:undo|revert)(?: it| that| (?:the )?last (?:change|command|step))?", "take (?:it|that) back"),
-    Action.RESUME: ("(?:resume|continue|carry on|go on|keep going)(?:(?: with| on)? <t>)?",),
-    Action.RECENT: ("what did (?:we|i|you) (?:just )?do\\b(?P<value>[^;]*)", "(?:history|recent(?: changes)?)"),
-    Action.STATUS: (
-        "(?:(?:what is |what's )?the )?status(?: of <t>)?", "show <ids>", "how is <t>(?: going| doing)?", "<t> status",
-        "is <t> <done>(?: yet)?",
-    ),
-    Action.WHY: ("why (?:did|do|are|were) we <ask>", "why (?:is|was|are|were) <t> <ask>"),
-    Action.NEXT: ("(?:what is |what's )?next", "what (?:should|can|do) (?:i|we) do(?: next| now)?"),
-    Action.FIND: ("(?:find|search for|search|look up) <ask>",),
-    Action.LIST: (
-        "(?:list|show)(?: me)?(?: all)?(?: the)?(?: <state>)? (?:<kind>|items|work)",
-        "(?:which|what) (?:<kind>|items) are <state>", "(?:what is|what's) <state>",
-    ),
-    Action.HELP: ("help(?: me)?", "\\?", "what can you do"),
-    Action.QUIT: ("quit|exit|bye|goodbye",),
-}  # fmt: skip
 _POLITE = re.compile(
     r"(?i)^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you ))+|,? (?:please|pls|thank(?:s| you))$"
 )
@@ -124,26 +76,6 @@ _BORDER = re.compile(
 _QUOTES = re.compile(r'"[^"]*"|\u201c[^\u201d]*\u201d|(?<!\w)\'[^\']*\'(?!\w)')
 LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
 """The names of the priorities."""
-# Forms to write intents: the first form whose fields are all set is used. `on` is the target without the default "it".
-_WRITTEN: dict[Action, tuple[str, ...]] = {
-    Action.RENAME: ('rename {target} to "{value}"',),
-    Action.BLOCK: (
-        "block {target} on {other} because {value}", "block {target} on {other}", "block {target} because {value}",
-        "block {target}",
-    ),
-    Action.UNBLOCK: ("unblock {target} from {other}", "unblock {target}"),
-    Action.DEFER: ("defer {target} until {value}", "defer {target}"),
-    Action.ASSIGN: ("assign {target} to {value}", "unassign {target}"),
-    Action.PRIORITISE: ("{change} the priority of {target}", "set {target} to {level} priority"),
-    Action.DEPEND: ("{target} depends on {other}",),
-    Action.NOTE: ("note on {on}: {value}", "note: {value}"), Action.DECIDE: ("decision: {value}",),
-    Action.REPORT: ("report on {on}: {value}", "report: {value}"), Action.FIND: ("find {value}",),
-    Action.RESUME: ("continue with {on}", "continue"), Action.STATUS: ("status of {on}", "status"),
-    Action.WHY: ("why did we choose {value}?", "why is {target} so?"),
-    Action.LIST: ("list {value} {kinds}", "list {kinds}"),
-    Action.RECENT: ("what did we do last?",), Action.NEXT: ("what is next?",),
-    **{action: (str(action),) for action in (Action.UNDO, Action.HELP, Action.QUIT)},
-}  # fmt: skip  # other actions: name and target
 
 
 def borders(line: str, border: re.Pattern[str] = _BORDER) -> list[tuple[int, int]]:
@@ -161,7 +93,8 @@ def _compiled(forms: Mapping[Action, Iterable[str]]) -> tuple[tuple[Action, re.P
     )
 
 
-_TABLE = _compiled(_FORMS)
+_FORMS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+_TABLE = _compiled({Action(action): forms for action, forms in _FORMS["read"].items()})
 _QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
 # The notation of `work_plan.md`: a ticked box, an empty box (a new task), or a number with an arrow to a status.
 _ARROW = r"(?P<target>#\d{1,18}) ?(?:->|=>|\u2192) ?"
@@ -267,8 +200,8 @@ def as_command(intent: Intent) -> str:
         "level": LEVELS.get(value, "high"),
         "kinds": intent.kind.plural if intent.kind else "items",
     }
-    forms = _WRITTEN.get(intent.action, (f"{intent.action} {{target}}",))
-    is_said = (form for form in forms if all(said[field] for field in re.findall(r"{(\w+)}", form)))
+    forms = _FORMS["written"].get(intent.action, (f"{intent.action} {{target}}",))
+    is_said = (str(form) for form in forms if all(said[field] for field in re.findall(r"{(\w+)}", form)))
     return next(is_said, "").format(**said)
 
 

@@ -23,6 +23,7 @@ FORMS = Path(__file__).with_name("forms.toml")
 _ID = r"#?\d{1,18}"
 _CUE = 4  # letters of a word that tell its language
 _QUOTED = r'"[^"]+"'
+_ASKED_FOR = {Action.LIST: "states", Action.RECENT: "facts"}
 # Marks of other languages and their ASCII equivalents; commas and stops between words stay.
 _MARKS = str.maketrans("“”„‟«»「」『』《》：？！；＃’", '""""""""""""' + ":?!;#'")
 
@@ -43,7 +44,7 @@ class Language:
         self._asking = re.compile(rf"(?:{table['asking']})[ ,]*", re.IGNORECASE)
         self._words = {
             name: {word: _compiled(forms) for word, forms in table[name].items()}
-            for name in ("kinds", "items", "counts", "levels", "states")
+            for name in ("kinds", "items", "counts", "levels", "states", "facts")
         }
 
     @cached_property
@@ -88,6 +89,7 @@ class Language:
             "who": f"(?P<value>@?{name})", "me": f"(?P<value>{table['me']})",
             "level": f"(?P<level>p?[1-5]|{'|'.join(table['levels'].values())})",
             "state": f"(?P<value>{'|'.join(table['states'].values())})",
+            "fact": f"(?P<value>{'|'.join(table['facts'].values())})",
         }  # fmt: skip
 
     def may_be(self, line: str) -> bool:
@@ -130,7 +132,7 @@ class Language:
             elif action is Action.ASSIGN:
                 yield name, "Me" if not text or self._me.fullmatch(_folded(text)) else text
             else:
-                yield name, self._word("states", text) if action is Action.LIST else text
+                yield name, self._word(_ASKED_FOR[action], text) if action in _ASKED_FOR else text
 
     def _word(self, table: str, text: str) -> str:
         """Translate a word by a table; return the text itself if it has no translation, such as a number."""
