@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property, partial
@@ -18,6 +18,7 @@ from weakref import WeakMethod
 
 from orchestra_mem.adapters.config_files import CONFIG_PATH, load_settings, template_files
 from orchestra_mem.adapters.database import (
+    Database,
     SqlCatalogStore,
     SqlDraftStore,
     SqlEventLog,
@@ -55,7 +56,7 @@ from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.session_ending import SessionPaths
-from orchestra_mem.tiers.shared_decisions import SharedDecisions
+from orchestra_mem.tiers.shared_decisions import SharedDecisions, sharers_of
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
@@ -223,7 +224,7 @@ class Wiring:
         shared = SharedDecisions(
             path=self.place.documents()[0] if is_log else shared_document(os.environ), store=store, ledger=ledger,
             project=lambda: settings.project.id or project_id(database), tags=settings.project.tags, name=self.project,
-            shown=settings.context.shared_share > 0, redacted=redactor.text,
+            shown=settings.context.shared_share > 0, redacted=redactor.text, sharers=lambda: _sharers(shared),
         )  # fmt: skip
         self._look_at_documents(episodic, reporter, creates=creates and not self.read_only)
         for fault in redactor.faults():
@@ -379,6 +380,14 @@ class Wiring:
             Place.of(folder, settings), settings, clock=self.clock, counter=self.counter,
             write_point=self.write_point, model=None,
         ).manager()  # fmt: skip
+
+
+def _sharers(shared: SharedDecisions) -> dict[str, str]:
+    """Return the ids of the projects that shared the facts of the shared log; {} if its database cannot be read."""
+    path = shared.document().parent / ".obra" / "obra.db"
+    with suppress(OrchestraMemError), closing(Database(path, read_only=True)) as log:
+        return sharers_of(SqlEventLog(log), SqlLedger(log))
+    return {}
 
 
 def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:

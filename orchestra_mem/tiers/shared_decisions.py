@@ -5,7 +5,7 @@ A project opens only this document, and only after a change, so that a locked or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,6 +49,7 @@ class SharedDecisions:
         store, ledger: The project's document store and ledger.
         project: Returns the project's unique id.
         name: The project's name in the shared log.
+        sharers: Returns the ids of projects by the numbers of what they shared, as far as the log's database tells.
         redacted: Removes secrets, which people may write into the document.
         tags: The project's tags; decisions shared only for other tags are skipped.
         shown: Whether contexts show shared decisions.
@@ -60,6 +61,7 @@ class SharedDecisions:
     ledger: Ledger
     project: Callable[[], str]
     name: str
+    sharers: Callable[[], Mapping[str, str]]
     redacted: Callable[[str], str]
     tags: Sequence[str] = ()
     shown: bool = True
@@ -145,14 +147,17 @@ class SharedDecisions:
         """Find decisions that this project shared and no longer holds, each with the fact that superseded it.
 
         A decision that no fact superseded comes with the project's own fact in its present state. Decisions that a
-        person reworded in the shared log are left out.
+        person reworded in the shared log are left out. If the log's database cannot be read, the name must be equal.
         """
         found: list[tuple[SharedDecision, MustKeep]] = []
         for each in self.all():
-            if each.origin and each.project == told_name(self.name):
+            if each.origin:
                 with suppress(NotFoundError):
                     own = self.ledger.must_keep(int(each.origin[1:]))
                     if own.status is _STANDS or each.text not in map(self._lifted, (own.text, own.found)):
+                        continue
+                    by = self.sharers().get(each.number)
+                    if by != self.project() if by else each.project != told_name(self.name):
                         continue
                     seen = {0}
                     while own.status is MustKeepStatus.SUPERSEDED and own.superseded_by not in seen:
@@ -173,3 +178,12 @@ def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:
         for fact in ledger.must_keeps()
         if fact.operation in known or fact.author is not Author.PERSON
     }
+
+
+def sharers_of(log: EventLog, ledger: Ledger) -> dict[str, str]:
+    """Return the id of the project that shared each fact of the shared log, by the fact's number (`K3`)."""
+    known: dict[int, str] = {}
+    for each in log.operations(OperationFilter(type=STATED_FACT)):
+        if isinstance(each.data, dict) and isinstance(origin := each.data.get("from"), dict):
+            known[each.id] = str(origin.get("project", ""))
+    return {f"K{fact.id}": known.get(fact.operation, "") for fact in ledger.must_keeps()}

@@ -228,6 +228,22 @@ def test_what_a_project_has_superseded_is_told_and_its_successor_takes_the_place
     assert problems_of(shop) == []
 
 
+def test_a_moved_project_keeps_what_it_shared_and_another_of_its_name_has_no_part_in_it(
+    home: Path, opened: Open, tmp_path: Path
+) -> None:
+    """A project in another folder is still told to replace what it shared; another project of its old name is not."""
+    first, second = (f"We decided to use {what} for storage." for what in ("PostgreSQL", "MySQL"))
+    shop = opened("shop", first)
+    shop.share_decision("K1")
+    shop.close()
+    (tmp_path / "projects" / "shop").rename(tmp_path / "projects" / "mill")
+    mill, other = opened("mill", second), opened("shop", first, second)
+    assert [fact.text for memory in (mill, other) for fact in memory.facts()] == [second, second]
+    assert (len(problems_of(mill)), problems_of(other)) == (1, [])
+    assert [each.text for each in mill.share_decision("K2").superseded] == [first]
+    assert [(each.text, each.project) for each in mill.shared_decisions()] == [(second, "mill")]
+
+
 def test_what_a_person_took_out_of_the_project_is_told(home: Path, opened: Open, tmp_path: Path) -> None:
     """A shared decision that a person deleted from its project is a problem until deleted from the log too."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.")
