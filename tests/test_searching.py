@@ -32,15 +32,11 @@ from tests.processes import python
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
 SAID = (
-    "We decided to hash passwords with bcrypt, as the auditors know it.",
-    "Never deploy the shop on a Friday.",
+    "We decided to hash passwords with bcrypt, as the auditors know it.", "Never deploy the shop on a Friday.",
     "TODO: write the migration guide for the warehouse.",
-    "The garnet parser was slow because of the regular expressions.",
-    "Tea was had in the long hall.",
-    "It rained on the harbour.",
-    "The lamp in the cellar was changed.",
-    "A heron stood on the roof.",
-)
+    "The garnet parser was slow because of the regular expressions.", "Tea was had in the long hall.",
+    "It rained on the harbour.", "The lamp in the cellar was changed.", "A heron stood on the roof.",
+)  # fmt: skip
 
 
 @pytest.fixture

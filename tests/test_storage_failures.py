@@ -414,18 +414,14 @@ def closed_home(folder: Path, options: str) -> None:
 SCENARIOS: dict[str, Callable[[Path], None]] = {
     "full_disk": lambda folder: full_disk(folder, _real_full_disk, 0),
     "nearly_full_disk": lambda folder: full_disk(folder, _real_full_disk, 150_000),
-    "full_disk_catalog": full_disk_in_the_catalog,
-    "full_disk_at_start": full_disk_at_start,
+    "full_disk_catalog": full_disk_in_the_catalog, "full_disk_at_start": full_disk_at_start,
     "file_limit": lambda folder: full_disk(folder, _limited_files, 0),
-    "wide_file_limit": lambda folder: full_disk(folder, _limited_files, 50_000),
-    "read_only_mount": read_only_mount,
-    "read_only_documents": read_only_documents,
-    "read_only_folders": read_only_folders,
+    "wide_file_limit": lambda folder: full_disk(folder, _limited_files, 50_000), "read_only_mount": read_only_mount,
+    "read_only_documents": read_only_documents, "read_only_folders": read_only_folders,
     "full_home": lambda folder: closed_home(folder, "size=8k"),
-    "read_only_home": lambda folder: closed_home(folder, "ro"),
-    "full_index": full_index,
+    "read_only_home": lambda folder: closed_home(folder, "ro"), "full_index": full_index,
     "read_only_index": read_only_index,
-}
+}  # fmt: skip
 
 
 @functools.cache

@@ -57,6 +57,7 @@ class ListedProject:
 
     Folders with the same `id` are copies of each other, or one project that was moved. `label`: The name, with the
     folder if several present projects have it. `present`: Whether the memory exists. `note`: A warning for people.
+    `memory`: Key of a memory on a server. `copies`: The other folders with this memory.
     """
 
     id: str
@@ -69,6 +70,8 @@ class ListedProject:
     label: str = ""
     present: bool = True
     note: str = ""
+    memory: str = ""
+    copies: tuple[Path, ...] = ()
 
 
 def has_memory(project: Path) -> bool:
@@ -112,7 +115,7 @@ class ProjectRegistry:
                 with suppress(FileNotFoundError):
                     if left.stat().st_mtime < time.time() - _LEFT_BEHIND_S:
                         left.unlink()
-            told = {name: getattr(project, name) for name in (*_NAMES, "tags", "shared")}
+            told = {name: getattr(project, name) for name in (*_NAMES, "tags", "shared", "memory")}
             try:
                 made.write_text(json.dumps({**told, "path": str(project.path)}, indent=2), encoding="ascii")
                 made.replace(file)
@@ -120,9 +123,15 @@ class ProjectRegistry:
                 made.unlink(missing_ok=True)
 
     def projects(self) -> list[ListedProject]:
-        """Return all projects, sorted by name; a moved project only with its present folder. Skips damaged files."""
-        read = [each for _, each in self._files()]
+        """Return all projects, sorted by name. Skips damaged files.
+
+        A moved project has only its present folder; one on a server has the folder that was opened last.
+        """
+        read = sorted((each for _, each in self._files()), key=lambda each: (each.last_opened, each.path))
         there = {each.path for each in read if has_memory(each.path)}
+        last = {each.memory: each for each in read if each.path in there}
+        hidden = [each for each in read if each.memory and each is not last.get(each.memory, each)]
+        read = [each for each in read if each not in hidden]
         names = [each.name for each in read if each.path in there]
         listed = []
         for each in sorted(read, key=lambda each: (each.name.casefold(), each.path)):
@@ -136,14 +145,16 @@ class ProjectRegistry:
             if present or not copies:
                 first = min([each.first_opened, *(other.first_opened for other in twins if other.path not in there)])
                 label = each.name if names.count(each.name) < 2 else f"{each.name} ({each.path})"
-                listed.append(replace(each, first_opened=first, label=label, present=present, note=note))
+                others = tuple(other.path for other in hidden if other.memory == each.memory)
+                listed.append(replace(each, first_opened=first, label=label, present=present, note=note, copies=others))
         return listed
 
     def remove(self, project: ListedProject) -> None:
         """Remove a project and its former folders from the list."""
         with telling("writing to", self.folder):
             for file, each in self._files():
-                if each.path == project.path or (each.id == project.id and not has_memory(each.path)):
+                is_copy = project.memory and each.memory == project.memory
+                if each.path == project.path or is_copy or (each.id == project.id and not has_memory(each.path)):
                     file.unlink(missing_ok=True)
 
     def _files(self) -> list[tuple[Path, ListedProject]]:
@@ -163,6 +174,7 @@ def _read(file: Path) -> ListedProject | None:
         found = json.loads(file.read_bytes())
         named: dict[str, Any] = {name: str(found[name]) for name in _NAMES}
         tags = tuple(str(tag) for tag in found["tags"])
-        return ListedProject(path=Path(found["path"]), tags=tags, shared=found["shared"] is True, **named)
+        named |= {"path": Path(found["path"]), "memory": str(found.get("memory", ""))}
+        return ListedProject(tags=tags, shared=found["shared"] is True, **named)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

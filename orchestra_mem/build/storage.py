@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import sqlite3
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.adapters.database import Database, SqlDatabase, project_key
+from orchestra_mem.adapters.database import Database, SqlDatabase, project_key, shared_name
 from orchestra_mem.adapters.database.connection import REFUSALS
 from orchestra_mem.adapters.database.files import readable
 from orchestra_mem.adapters.database.project_key import moved_words
@@ -20,7 +21,7 @@ from orchestra_mem.choices import Durability
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
-from orchestra_mem.settings import Settings
+from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
 from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
@@ -161,6 +162,22 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> CopyHistory:
         )
     copies.note("memory", known)
     return copies
+
+
+def named_by_memory(database: SqlDatabase, home: Path, settings: Settings) -> Settings:
+    """Return the settings with the id and the name that the memory on the server has, as documents contain them.
+
+    The first folder gives them to the memory, and later each folder in whose settings they are changed.
+    """
+    project = settings.project
+    own = [project.id, project.name if settings.origin_of("project.name") != DEFAULT_ORIGIN else ""]
+    with closing(working_copy(database, home, settings.storage.schema_name)) as copies:
+        changed = any(own) and copies.about("project") not in ("", json.dumps(own))
+        known = shared_name(database, own if changed else [project.id, project.name], changed=changed)
+        if not database.read_only:
+            copies.note("project", json.dumps(own))
+    named = project.model_copy(update=dict(zip(("id", "name"), known, strict=True)))
+    return settings.model_copy(update={"project": named})
 
 
 def _is_left(path: Path) -> bool:

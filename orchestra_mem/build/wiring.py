@@ -34,7 +34,7 @@ from orchestra_mem.adapters.home import home_folder
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
-from orchestra_mem.build.storage import Place, open_database, open_store
+from orchestra_mem.build.storage import Place, named_by_memory, open_database, open_store
 from orchestra_mem.choices import EmbedderChoice, IsolationChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
@@ -149,7 +149,6 @@ class Wiring:
 
             self.model = language_model(model, context_tokens=settings.llm.context_tokens)
         self.counter = self.models.counter
-        self.project = settings.project.title or place.project.name
         self.read_only = (why_read_only(place.home) if place.home.is_dir() else None) or ""
         self.lock = MemoryLock()
 
@@ -174,6 +173,9 @@ class Wiring:
                 if not ignore.exists():
                     own.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
             self.database = open_database(place.home, self.settings, **how)
+            if self.settings.storage.url:
+                self.settings = named_by_memory(self.database, place.home, self.settings)
+        self.project = self.settings.project.title or place.project.name
         self.log, self.ledger = SqlEventLog(self.database), SqlLedger(self.database)
         try:
             self.store = own
@@ -196,12 +198,13 @@ class Wiring:
         """Return the project's entry for the registry. The memory must be open."""
         from orchestra_mem.adapters.home import ListedProject
 
-        named, day, made = self.settings.project, self.clock().date().isoformat(), ""
+        named, day, made, memory = self.settings.project, self.clock().date().isoformat(), "", ""
         with suppress(OrchestraMemError):  # for example, if the disk is full
             made = named.id or project_id(self.database)
+            memory = project_key(self.database, "working copy").hex() if self.settings.storage.url else ""
         return ListedProject(
             id=made, name=named.name, path=self.place.project, tags=tuple(named.tags), shared=named.shared,
-            first_opened=day, last_opened=day,
+            first_opened=day, last_opened=day, memory=memory,
         )  # fmt: skip
 
     def _parts(self, *, creates: bool) -> MemoryParts:

@@ -43,7 +43,7 @@ class Projects:
         self._registry = ProjectRegistry(folder)
 
     def list(self) -> list[ListedProject]:
-        """Return all projects, sorted by name; a project that was moved appears only with its current folder."""
+        """Return all projects, sorted by name; one that was moved or has several folders appears with the last."""
         return self._registry.projects()
 
     def info(self, which: str | Path) -> ListedProject:
@@ -54,7 +54,7 @@ class Projects:
         """
         named, listed = str(which), self.list()
         folders = {Path(which).absolute(), Path(which).resolve()}
-        found = [each for each in listed if each.path in folders]
+        found = [each for each in listed if folders & {each.path, *each.copies}]
         found = found or [each for each in listed if named in (each.id, each.name)]
         if not found and len(named) >= _LEAST_OF_ID:
             found = [each for each in listed if each.id.startswith(named)]

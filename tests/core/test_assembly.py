@@ -33,15 +33,11 @@ def _hashed(text: str) -> int:
 LETTERS = Counter("letters", len, additive=True)
 ADDITIVE: tuple[TokenCounter, ...] = (CachedCounter(TiktokenCounter()), EstimateCounter(), LETTERS)
 ODD: tuple[TokenCounter, ...] = (
-    Counter("words", lambda text: len(text.split())),
-    Counter("rounded up", lambda text: -(-len(text) // 4)),
-    Counter("coarse", lambda text: len(text) // 1_000),
-    Counter("superadditive", lambda text: len(text) ** 2 // 50),
-    Counter("per text", lambda text: len(text) + 7 if text else 0),
-    Counter("distinct", lambda text: len(set(text))),
-    Counter("nonsense", _hashed),
-    Counter("huge", lambda text: 10**9 if text else 0),
-)
+    Counter("words", lambda text: len(text.split())), Counter("rounded up", lambda text: -(-len(text) // 4)),
+    Counter("coarse", lambda text: len(text) // 1_000), Counter("superadditive", lambda text: len(text) ** 2 // 50),
+    Counter("per text", lambda text: len(text) + 7 if text else 0), Counter("distinct", lambda text: len(set(text))),
+    Counter("nonsense", _hashed), Counter("huge", lambda text: 10**9 if text else 0),
+)  # fmt: skip
 
 _texts = st.one_of(
     st.text(max_size=60),

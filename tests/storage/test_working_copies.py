@@ -359,6 +359,26 @@ def test_a_project_on_a_server_keeps_its_own_address_in_a_search_of_all(
     assert (found.hits[0].project, found.notes) == ("bakery", ())
 
 
+def test_folders_of_one_memory_are_one_project_with_one_name(home: Path, laptop: Machine, desk: Machine) -> None:
+    """Folders with one schema are listed once, with the memory's id and name, which a change in any folder changes."""
+
+    def opened(machine: Machine, **named: str) -> str:
+        with machine.open(config={**machine.config, "project": named}) as memory:
+            memory.refresh()
+        (line,) = [row for row in machine.log.read_text("utf-8").split("\n") if row.startswith("project: ")]
+        return line
+
+    assert [opened(each, id="8", name="Desk") for each in (desk, desk)] == ["project: bakery"] * 2
+    (found,) = Projects().list()
+    assert (found.name, found.note, {found.path, *found.copies}) == ("bakery", "", {laptop.project, desk.project})
+    assert [Projects().info(each) for each in (laptop.project, desk.project, "bakery", found.id)] == [found] * 4
+    changed = [opened(desk, id="8", name="Bread"), opened(laptop), opened(desk, id="8", name="Bread")]
+    assert changed == ['project: "Bread (ID: 8)"'] * 3
+    assert [(each.id, each.name) for each in Projects().list()] == [("8", "Bread")]
+    Projects().remove("Bread")
+    assert Projects().list() == []
+
+
 def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine) -> None:
     """If the record of copies is lost, the server's text wins and the local one is kept as a version."""
     laptop.edit("We sell rolls by the dozen", "We give rolls away")

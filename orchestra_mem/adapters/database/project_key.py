@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
 
 from orchestra_mem.adapters.database.statements import SqlDatabase
 
@@ -25,6 +27,20 @@ def project_key(database: SqlDatabase, name: str = "redaction") -> bytes:
 def project_id(database: SqlDatabase) -> str:
     """Return the project's default id, in hex; empty if the id is missing and the database is read-only."""
     return project_key(database, "id").hex()
+
+
+def shared_name(database: SqlDatabase, given: Sequence[str], *, changed: bool) -> list[str]:
+    """Return the id and the name that a memory has in all its folders: those first `given`, or the last `changed`."""
+    query, how = "SELECT value FROM project_keys WHERE name = 'project'", "DO NOTHING"
+    known = database.value(query)
+    if changed and known:
+        old = json.loads(bytes(known))
+        given, how = [new or was for new, was in zip(given, old, strict=True)], "DO UPDATE SET value = excluded.value"
+    if (changed or not known) and not database.read_only:
+        made = f"INSERT INTO project_keys VALUES ('project', ?) ON CONFLICT (name) {how}"
+        database.write("project key", made, [json.dumps(given).encode()])
+        known = database.value(query)
+    return [*json.loads(bytes(known))] if known else [*given]
 
 
 _MOVED, _ARRIVING = "moved", "arriving"

@@ -101,16 +101,11 @@ def _operation(line: bytes | None, place: str, own_key: str, position: int, kind
     given = {name: next((value.pop(key) for key in keys if key in value), None) for name, keys in _KEYS.items()}
     named, key, agent = (_typed(given[name], str, name, "not text") for name in ("type", "idempotency_key", "agent"))
     return HistoryOperation(
-        type=kind if named is None else named,
-        data=_data(value),
-        timestamp=parse_time(given["timestamp"]),
-        idempotency_key=key or own_key,
-        place=place,
-        position=position,
-        tokens=_typed(given["tokens"], int, "tokens", "not a whole number"),
-        agent=agent,
+        type=kind if named is None else named, data=_data(value), timestamp=parse_time(given["timestamp"]),
+        idempotency_key=key or own_key, place=place, position=position,
+        tokens=_typed(given["tokens"], int, "tokens", "not a whole number"), agent=agent,
         critical=_typed(given["critical"], bool, "critical", "neither true nor false"),
-    )
+    )  # fmt: skip
 
 
 def _data(value: dict[str, Json]) -> Json:

@@ -288,19 +288,13 @@ def outlines(connection: sqlite3.Connection, ids: Ids, columns: Columns, passing
     traits = np.array([row[5] for row in rows], np.int64)
     agents, sessions = (tuple(None if row[at] is None else decode(row[at]) for row in rows) for at in (3, 4))
     return Outlines(
-        ids=there,
-        passing=passing[there],
-        groups=np.array([row[1] for row in rows], np.int64),
-        agents=agents,
-        sessions=sessions,
-        times=columns["time"][there],
-        importance=np.array([row[2] for row in rows], np.float32),
-        statements=traits & _STATEMENT != 0,
-        tell_time=traits & _TELLS_TIME != 0,
+        ids=there, passing=passing[there], groups=np.array([row[1] for row in rows], np.int64), agents=agents,
+        sessions=sessions, times=columns["time"][there], importance=np.array([row[2] for row in rows], np.float32),
+        statements=traits & _STATEMENT != 0, tell_time=traits & _TELLS_TIME != 0,
         word_counts=np.array([row[6] for row in rows], np.int64),
         cut=np.array([row[7] is not None for row in rows], np.bool_),
         tokens=_tokens([row[6:] for row in rows if row[7] is not None]),
-    )
+    )  # fmt: skip
 
 
 def _tokens(rows: Sequence[tuple[int, bytes]]) -> Tokens:

@@ -78,14 +78,8 @@ def _response(row: tuple[Any, ...]) -> StoredResponse:
     number, facts, system, question, answer, kind, created, expires, model, version, vector = row
     values = None if vector is None else np.frombuffer(vector, np.float32)
     return StoredResponse(
-        id=number,
-        question=json.loads(question),
-        answer=json.loads(answer),
-        kind=ResponseKind(kind),
-        facts=facts,
-        system=system,
-        created=datetime.fromtimestamp(created, UTC),
-        expires=datetime.fromtimestamp(expires, UTC),
+        id=number, question=json.loads(question), answer=json.loads(answer), kind=ResponseKind(kind), facts=facts,
+        system=system, created=datetime.fromtimestamp(created, UTC), expires=datetime.fromtimestamp(expires, UTC),
         model=None if values is None else EmbeddingModel(name=model, version=version, dimensions=len(values)),
         vector=values,
-    )
+    )  # fmt: skip

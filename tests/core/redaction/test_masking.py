@@ -58,15 +58,11 @@ def test_most_secrets_are_found_and_little_else() -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        (GITHUB, "github-token"),
-        (AWS, "aws-key"),
-        (json_web_token(CHANCE), "json-web-token"),
-        (private_key(CHANCE), "private-key"),
-        (fill(FORMATS["anthropic"], CHANCE), "anthropic-key"),
-        (fill(FORMATS["telegram"], CHANCE), "telegram-token"),
-        (fill("MT{w24}.{b6}.{b38}", CHANCE), "discord-token"),
+        (GITHUB, "github-token"), (AWS, "aws-key"), (json_web_token(CHANCE), "json-web-token"),
+        (private_key(CHANCE), "private-key"), (fill(FORMATS["anthropic"], CHANCE), "anthropic-key"),
+        (fill(FORMATS["telegram"], CHANCE), "telegram-token"), (fill("MT{w24}.{b6}.{b38}", CHANCE), "discord-token"),
     ],
-)
+)  # fmt: skip
 def test_a_key_of_a_provider_is_found_whole_in_any_text(text: str, kind: str) -> None:
     """A key is redacted alone, in a sentence, in quotes, and between escaped line feeds as in JSON."""
     for before, behind in (("", ""), ("use ", ", please"), ('key = "', '"'), ('{"out": "line\\n', '\\nline"}')):
