@@ -245,7 +245,8 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
     found, log = memory.shared_decisions(), memory.shared_log
     document = log.document()
     lines = (
-        f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for {_meant(each)})\n"
+        f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for {_meant(each)}"
+        f"{each.perhaps_superseded_by and f'; perhaps superseded by {each.perhaps_superseded_by}'})\n"
         for each in found
     )
     notes = [f"orchestra-mem: {each}" for each in (*log.faults(), *log.remarks())]

@@ -80,11 +80,14 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block]) -> l
 
 
 def shared_items(told: Sequence[Told]) -> list[Item]:
-    """Make an item of each shared decision, the newest most important; mark decisions that this project contradicts."""
+    """Make an item of each shared decision, the newest most important; mark those that the project or others revoke."""
     items: list[Item] = []
-    for position, (shared, own) in enumerate(told):
-        by = f" (from {shared.project})" if shared.project else ""
+    sources = [f" (from {shared.project})" if shared.project else "" for shared, _ in told]
+    others = {shared.number: f'"{brief(shared.text)}"{by}' for (shared, _), by in zip(told, sources, strict=True)}
+    for position, ((shared, own), by) in enumerate(zip(told, sources, strict=True)):
         line = f"- {shared.text}{by}"
+        if (later := shared.perhaps_superseded_by) and later in others:
+            line += f"; perhaps superseded by {others[later]}"
         if own is not None:
             line = f'- Not here: "{brief(shared.text)}"{by}; in this project: "{brief(own.text)}" (K{own.id})'
         number = float(shared.number[1:] or len(told) + position)

@@ -108,11 +108,14 @@ class SharedDecisions:
             # Imported here, as NumPy loads slowly and most contexts do not need it.
             from orchestra_mem.core.facts.superseding import contradicted
 
-            said = {squeeze(fact.text).casefold() for fact in own}
+            said = {squeeze(fact.text).casefold(): fact for fact in own}
+            later = {each.number: said.get(squeeze(each.text).casefold()) for each in entries}
             news = [each for each in entries if squeeze(each.text).casefold() not in said]
             when = own[0].timestamp
             facts = [MustKeep(kind=each.kind, text=each.text, operation=0, timestamp=when) for each in news]
-            self._compared = (entries, own), [*zip(news, contradicted(facts, own), strict=True)]
+            against = zip(news, contradicted(facts, own), strict=True)
+            told = [(each, fact or later.get(each.perhaps_superseded_by)) for each, fact in against]
+            self._compared = (entries, own), told
         return self._compared[1] if own else [(each, None) for each in entries]
 
     def problems(self) -> list[Json]:

@@ -413,14 +413,25 @@ def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: 
 
 
 @pytest.mark.parametrize("reworded", [False, True])
-def test_the_log_says_which_decision_is_perhaps_superseded(home: Path, opened: Open, *, reworded: bool) -> None:
-    """In the shared log a decision that a later one contradicts stays, marked, also in a person's wording."""
+def test_the_log_says_which_decision_is_perhaps_superseded(
+    home: Path, opened: Open, run: Program, tmp_path: Path, *, reworded: bool
+) -> None:
+    """A decision that a later one contradicts stays, marked in the log, in contexts, and in `decisions shared`."""
     opened("shop", "We use MySQL for the ledger.").share_decision("K1")
     (log,) = home.rglob("decision_log.md")
     if reworded:
         edit(log, ("for the ledger.", "for the ledger always."))
-    opened("app", "We use PostgreSQL for the ledger instead of MySQL.").share_decision("K1")
+    app = opened("app", later := "We use PostgreSQL for the ledger instead of MySQL.")
+    app.share_decision("K1")
     assert "(K1)\n\n*Perhaps superseded by K2.*\n\n*Shared by shop, K1.*" in log.read_text()
+    earlier, web = app.shared_decisions()[0].text, opened("web", "Hello.")
+    told = [f'- {earlier} (from shop); perhaps superseded by "{later}" (from app)', f"- {later} (from app)"]
+    assert part_of(web) == told
+    assert part_of(app) == [f'- Not here: "{earlier}" (from shop); in this project: "{later}" (K1)']
+    shown = run("decisions", "shared", "-C", str(tmp_path / "projects" / "web"))
+    assert f"K1: {earlier} (decision of shop, for all projects; perhaps superseded by K2)\n" in shown
+    edit(log, ("superseded by K2", "superseded by K9"))
+    assert [each.perhaps_superseded_by for each in web.shared_decisions()] == ["", ""]
 
 
 def test_the_budget_holds_at_any_size(home: Path, opened: Open) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.markdown import PIN
@@ -28,6 +28,7 @@ _SWALLOWED = re.compile(r", K\d|\bfor\b", re.IGNORECASE)
 # Heading of an entry that the machine wrote; a person's heading has no time.
 _WRITTEN = re.compile(r"#+[^\w\[]*\[\d{4}-\d\d-\d\d")
 _SUPERSEDED = re.compile(r"\s*\*Superseded.*\*\s*")
+_PERHAPS = re.compile(r"\s*[*(]perhaps superseded by (K\d+)\.?[*)]\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,8 @@ class SharedDecision:
     `number`: Number in the log (`K3`), empty for a person's line that has none yet. `project`, `origin`: Project that
     shared the decision, and its number there; empty if a person wrote it into the log. `tags`: Tags of the projects
     that see the decision; empty for all projects. `unclear`: The faulty "Shared by" line, or the heading of an entry
-    that lost this line; if not empty, no project sees the decision. `line`: Counted from 1.
+    that lost this line; if not empty, no project sees the decision. `line`: Counted from 1. `perhaps_superseded_by`:
+    Number of a later decision in the log that seems to contradict it.
     """
 
     number: str
@@ -49,6 +51,7 @@ class SharedDecision:
     unclear: str = ""
     pinned: bool = False
     line: int = 0
+    perhaps_superseded_by: str = ""
 
     def is_for(self, tags: Collection[str]) -> bool:
         """Check whether the decision is for a project with these tags; case is ignored."""
@@ -96,14 +99,17 @@ def read_shared(text: str) -> tuple[SharedDecision, ...]:
         gone = line.fact and line.fact.state.startswith(" (superseded")
         if not (fact and kind and fact.text) or gone or any(map(_SUPERSEDED.fullmatch, below)):
             continue
+        doubts = next(filter(None, map(_PERHAPS.fullmatch, (fact.state, *below))), None)
         found.append(
             SharedDecision(
                 number=fact.number, kind=kind, text=squeeze(fact.text), line=line.place + 1,
                 project=(told["by"] or "") if told else "", origin=(told["origin"] or "") if told else "",
                 unclear=meant[0], tags=meant[1], pinned=PIN in line.row,
+                perhaps_superseded_by=doubts[1] if doubts else "",
             )
         )  # fmt: skip
-    return tuple(found)
+    known = {each.number: each.number for each in found}  # without those that a person has deleted
+    return tuple(replace(each, perhaps_superseded_by=known.get(each.perhaps_superseded_by, "")) for each in found)
 
 
 def _tags(said: str | None) -> tuple[str, ...]:
