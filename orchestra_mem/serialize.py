@@ -161,7 +161,7 @@ _SHOWN = {
     "started finished",
     "WorkProgress": "done total share:4",
 }
-_SHOWN["ProjectHit"] = f"project project_id path {_SHOWN['Hit']} line?"
+_SHOWN["ProjectHit"] = f"project project_id path {_SHOWN['Hit']} line? projects"
 _SHOWN["ProjectFact"] = f"project project_id path {_SHOWN['MustKeep']}"
 
 

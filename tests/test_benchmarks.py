@@ -41,13 +41,10 @@ def fill(wait: float, kept: float) -> Callable[[Options, Report], None]:
 @pytest.mark.parametrize(
     ("wait", "kept", "code", "missed"),
     [
-        (0.5, 0.995, 0, []),
-        (1.0, 0.99, 0, []),
-        (1.01, 0.995, 1, ["wait_p99_ms"]),
-        (0.5, 0.98, 1, ["kept"]),
+        (0.5, 0.995, 0, []), (1.0, 0.99, 0, []), (1.01, 0.995, 1, ["wait_p99_ms"]), (0.5, 0.98, 1, ["kept"]),
         (7.0, 0.0, 1, ["wait_p99_ms", "kept"]),
     ],
-)
+)  # fmt: skip
 def test_exit_code_is_1_where_a_target_is_missed_and_only_there(
     capsys: pytest.CaptureFixture[str], wait: float, kept: float, code: int, missed: list[str]
 ) -> None:

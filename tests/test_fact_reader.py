@@ -31,12 +31,9 @@ from tests.test_jobs import SMALL, record_and_refresh
 
 # Texts that the classifier neither finds as facts nor rules out, so that a model may quote them.
 OVERLOOKED = (
-    "the ladder stays where it is",
-    "the blue paint it is",
-    "The light in the attic goes on and off",
-    "Ann has the keys these days",
-    "the old rope will have to do",
-)
+    "the ladder stays where it is", "the blue paint it is", "The light in the attic goes on and off",
+    "Ann has the keys these days", "the old rope will have to do",
+)  # fmt: skip
 
 
 def _quotable(text: str) -> bool:

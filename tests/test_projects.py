@@ -19,6 +19,7 @@ import pytest
 from orchestra_mem import NotFoundError, Projects, StorageError, open_memory
 from orchestra_mem.adapters.home import has_memory, home_folder
 from orchestra_mem.search_types import SearchFilter
+from orchestra_mem.serialize import to_object
 from tests.conftest import START, Clock
 from tests.processes import start
 
@@ -269,6 +270,25 @@ def test_what_a_copied_project_has_again_is_found_once(make: Callable[..., Path]
     assert [(hit.project, hit.chunk.source) for hit in found.hits] == [("copy", "op 1")]
 
 
+def test_what_many_projects_say_alike_is_one_hit_that_names_them(make: Callable[..., Path]) -> None:
+    """Equal hits of several projects, such as adopted decisions, are one; what one of them has superseded is apart."""
+    rule, revoked = "Never log card numbers.", "We decided to use PostgreSQL for storage."
+    with open_memory(make("shop", rule, revoked)) as memory:
+        memory.share_decision("K1")
+    for name in ("web", "oven"):
+        with open_memory(make(name)) as memory:
+            memory.adopt_decision("K1")
+            memory.update_index()
+    make("mill", revoked, "We decided to use MySQL for storage.")
+    found = Projects().search("log card numbers", where=SearchFilter(kinds=("constraint",))).hits
+    assert [(hit.chunk.text, set(hit.projects)) for hit in found] == [(rule, {"shop", "web", "oven"})]
+    assert to_object(found[0])["projects"] == list(found[0].projects)
+    assert found[0].project == found[0].projects[0]
+    found = Projects().search("PostgreSQL for storage", where=SearchFilter(kinds=("message",))).hits
+    told = {(hit.projects, bool(hit.superseded_by)) for hit in found if hit.chunk.text == revoked}
+    assert told == {(("shop",), False), (("mill",), True)}
+
+
 def test_a_project_that_refuses_is_not_searched_whoever_said_so(make: Callable[..., Path], tmp_path: Path) -> None:
     """A project whose settings or program refuse sharing is not searched; a note says so."""
     make("shop", "The shop has a door.")
@@ -356,7 +376,7 @@ def test_a_project_that_hangs_holds_up_none_beyond_its_time(
     found = Projects().search("gateway", timeout_s=3)
     go_on.set()
     assert found.notes == ("p0, p3: no answer within 3 s",)
-    assert {hit.project for hit in found.hits} == {"p1", "p2", "p4", "p5"}
+    assert {*found.hits[0].projects} == {"p1", "p2", "p4", "p5"}
 
 
 def test_a_search_does_not_count_as_opening(make: Callable[..., Path], home: Path, tmp_path: Path) -> None:

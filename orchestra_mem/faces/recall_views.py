@@ -21,6 +21,7 @@ from orchestra_mem.types import Summary
 from orchestra_mem.work_types import WorkKind
 
 _PASSAGE_CHARS = 280
+_NAMED = 4  # projects of a hit
 
 
 def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> Iterator[RenderableType]:
@@ -32,8 +33,9 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
             yield Text("Perhaps:" if number > 1 else "No certain hits; perhaps:")
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
-        if project := getattr(hit, "project", ""):  # if several projects were searched
-            head.append(f"{visible(project)}  ")
+        if projects := getattr(hit, "projects", ()):  # if several projects were searched
+            more = f" and {len(projects) - _NAMED} more" * (len(projects) > _NAMED)
+            head.append(f"{visible(', '.join(projects[:_NAMED]))}{more}  ")
         head.append(f"{chunk.source}:{line}" if line else chunk.source, style="bold")
         if chunk.heading and chunk.kind not in set(WorkKind):
             head.append("  ").append_text(clipped(" > ".join(chunk.heading)))

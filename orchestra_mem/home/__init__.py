@@ -131,11 +131,10 @@ class Projects:
         from orchestra_mem.retrieval.search import check_request
 
         check_request(EVERYTHING, limit)
-
-        def ask(memory: OrchestratorContextManager) -> Recommendations:
-            return memory.retriever.get_recommendations(task, agents=agents, limit=limit)
-
-        return joined_recommendations(task, *query_projects(self.list(), ask, timeout_s), limit)
+        found = query_projects(
+            self.list(), lambda each: each.retriever.get_recommendations(task, agents=agents, limit=limit), timeout_s
+        )
+        return joined_recommendations(task, *found, limit)
 
     def recurring(self, *, least: int = 3, timeout_s: float = TIMEOUT_S) -> Recurring:
         """Find active decisions and rules that occur in nearly the same words in at least `least` projects.

@@ -17,6 +17,7 @@ from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.home import ListedProject, has_memory
 from orchestra_mem.build import environ_for, wire
 from orchestra_mem.core.search.responses import difference
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import AccessDeniedError, StorageError
 from orchestra_mem.retrieval.passages import Recommendation, Recommendations
 from orchestra_mem.retrieval.search import Answer
@@ -31,18 +32,18 @@ logger = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 _Found = TypeVar("_Found")
 
-_AT_ONCE = 4
-"""Number of parallel queries. More are not faster on two cores; with fewer, a project that hangs delays the others."""
+_AT_ONCE = 4  # more are not faster on two cores; with fewer, a project that hangs delays the others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectHit(Hit):
-    """A hit with the label, id and folder of its project; for `line` see `hit_lines`."""
+    """A hit with the label, id and folder of its project, and `projects` with an equal hit; `line`: see `hit_lines`."""
 
     project: str
     project_id: str
     path: Path
     line: int
+    projects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,15 +97,13 @@ def query_projects(
 
 
 def _asked(
-    project: ListedProject, ask: Callable[[OrchestratorContextManager], _Answer], timeout_s: float,
-    table: WordLlamaEmbedder,
-) -> _Answer:  # fmt: skip
+    project: ListedProject, ask: Callable[[OrchestratorContextManager], _Answer], max_s: float, table: WordLlamaEmbedder
+) -> _Answer:
     """Query a project's memory if its settings allow; do not list it as opened or summarise in the background."""
     if not has_memory(project.path):
         raise StorageError(f"no memory found in {project.path}")
-    waits = {"lock_timeout_s": timeout_s / 2, "busy_timeout_s": timeout_s / 2}
-    config = {"storage": waits, "compression": {"auto": False}}
-    wiring = wire(project.path, config, environ_for(project.path), table=table)
+    waits = dict.fromkeys(("storage.lock_timeout_s", "storage.busy_timeout_s"), max_s / 2)
+    wiring = wire(project.path, {**waits, "compression.auto": False}, environ_for(project.path), table=table)
     # The list holds `shared` as the project was last opened; the settings file may now differ.
     if not (project.shared and wiring.settings.project.shared):
         raise AccessDeniedError("not searched (project.shared: false)")
@@ -121,14 +120,21 @@ def with_project(kind: Callable[..., _Found], found: Any, project: ListedProject
 def merge_answers(
     found: Sequence[tuple[ListedProject, tuple[Answer, Sequence[int]]]], notes: Sequence[str], limit: int
 ) -> ProjectsAnswer:
-    """Merge answers, each given with its hits' lines, by likelihood; hits from copies of a project count once."""
+    """Merge answers, each with its hits' lines, by likelihood; join hits of copies, and equal hits of projects."""
     joined: dict[tuple[str, str], ProjectHit] = {}
     for project, (answer, lines) in found:
         for hit, line in zip(answer.hits, lines, strict=True):
             joined.setdefault((project.id, hit.chunk.key), with_project(ProjectHit, hit, project, line=line))
-    hits = sorted(joined.values(), key=lambda hit: (hit.perhaps, -hit.likelihood))[:limit]
+    alike: dict[tuple[str, bool], dict[str, str]] = {}  # labels of projects by id, the likeliest hit's first
+    hits = []
+    for hit in sorted(joined.values(), key=lambda hit: (hit.perhaps, -hit.likelihood)):
+        named = alike.setdefault((squeeze(hit.chunk.text).casefold(), bool(hit.superseded_by)), {})
+        named.setdefault(hit.project_id, hit.project)
+        if hit.project_id == next(iter(named)):
+            hits.append((hit, named))
+    merged = tuple(replace(hit, projects=(*named.values(),)) for hit, named in hits[:limit])
     lacks = [f"{project.label}: {note}" for project, (answer, _) in found for note in answer.notes]
-    return ProjectsAnswer(hits=tuple(hits), notes=(*notes, *lacks))
+    return ProjectsAnswer(hits=merged, notes=(*notes, *lacks))
 
 
 def joined_recommendations(
@@ -149,8 +155,7 @@ def joined_recommendations(
 
 
 NEWEST = 500  # of each project
-# Minimum cosine of two facts to count as the same, as for questions in the response cache (`responses.similarity`).
-# Their numbers and names must also be equal, and no word such as "not" may set them apart.
+# Minimum cosine of two facts to count as the same, if they do not differ in numbers, names, or a word such as "not".
 _LIKE = 0.90
 _OTHER_WORDS = ("", "words", "the order of words")
 

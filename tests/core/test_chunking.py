@@ -69,14 +69,11 @@ def test_a_document_is_cut_by_section_paragraph_and_list_item() -> None:
     """Front matter is no chunk, fenced code is one chunk, and so is a heading without text."""
     chunks = chunk_document(DOCUMENT, PLACE)
     assert [(chunk.heading, chunk.text) for chunk in chunks] == [
-        ((), "What stands before any heading."),
-        (("Decisions",), "A paragraph\nof two lines."),
-        (("Decisions",), "- We use SQLite\n  because it is one file"),
-        (("Decisions",), "- We use Python"),
-        (("Decisions", "Rejected"), "```\n- code is no list\n\nx = 1\n```"),
-        (("Decisions",), "Nothing yet"),
+        ((), "What stands before any heading."), (("Decisions",), "A paragraph\nof two lines."),
+        (("Decisions",), "- We use SQLite\n  because it is one file"), (("Decisions",), "- We use Python"),
+        (("Decisions", "Rejected"), "```\n- code is no list\n\nx = 1\n```"), (("Decisions",), "Nothing yet"),
         (("Other",), "- None"),
-    ]
+    ]  # fmt: skip
     assert [chunk.position for chunk in chunks] == list(range(7))
     assert {(chunk.group, chunk.source, chunk.kind, chunk.tier, chunk.time) for chunk in chunks} == {
         ("decision_log.md", "decision_log.md", "decision_log", Tier.EPISODIC, NOW)

@@ -272,14 +272,11 @@ def test_a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote(said: str
 @pytest.mark.parametrize(
     ("numbers", "names"),
     [
-        ([], ""),
-        ([3], "Kept: K3.\n"),
-        ([4, 3], "Kept: K3–K4.\n"),
-        ([9, 3, 5, 4], "Kept: K3–K5, K9.\n"),
+        ([], ""), ([3], "Kept: K3.\n"), ([4, 3], "Kept: K3–K4.\n"), ([9, 3, 5, 4], "Kept: K3–K5, K9.\n"),
         (list(range(1, 25, 2)), "Kept: K1, K3, K5, K7, K9, K11, K13, K15, K17, K19, K21, K23.\n"),
         (list(range(1, 2_002, 2)), "Kept: 1,001 facts between K1 and K2001.\n"),
     ],
-)
+)  # fmt: skip
 def test_facts_are_named_by_ranges(numbers: list[int], names: str) -> None:
     """Consecutive numbers become a range; of very many facts only the count and both ends are named."""
     assert name_facts(numbers) == names

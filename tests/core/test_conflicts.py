@@ -184,19 +184,16 @@ OPENING, MIDDLE, CLOSING = MARKED.split("\n")[5:8]
 @pytest.mark.parametrize(
     ("text", "whole", "found"),
     [
-        (f"{OPENING}\n{MIDDLE}\n", [], [1]),
-        (f"{MIDDLE}\n{CLOSING}\n", [], [2]),
+        (f"{OPENING}\n{MIDDLE}\n", [], [1]), (f"{MIDDLE}\n{CLOSING}\n", [], [2]),
         (f"{OPENING}\n{MIDDLE}\n{OPENING}\n{CLOSING}\n", [], [1, 3, 4]),
         (f"<!-- conflict 3f9a1c what -->\n{MIDDLE}\n{CLOSING}\n", [], [1, 3]),
-        (f"{OPENING}\nmine\n{MIDDLE}\n{CLOSING}\n", [], [1, 4]),
-        ("<!-- /conflict 3f9a -->\n", [], [1]),
+        (f"{OPENING}\nmine\n{MIDDLE}\n{CLOSING}\n", [], [1, 4]), ("<!-- /conflict 3f9a -->\n", [], [1]),
         ("<!-- a conflict of 3f9a -->\na conflict\n<!-- pin -->\n", [], []),
         (MARKED.replace("> - b by the machine", "> - b by both"), [], [6, 8]),
-        (f"<!-- conflict abcdef: half -->\n{MARKED}", [ID], [1]),
-        (f"{OPENING}\n{MARKED}", [ID], [1]),
+        (f"<!-- conflict abcdef: half -->\n{MARKED}", [ID], [1]), (f"{OPENING}\n{MARKED}", [ID], [1]),
         (f"{MARKED}{OPENING}\n{MIDDLE}\n{CLOSING}\n", [ID], [14, 16]),
     ],
-)
+)  # fmt: skip
 def test_damaged_markers_are_text_and_are_told_with_their_line(text: str, whole: list[str], found: list[int]) -> None:
     """Damaged markers are reported with their line and treated as text; an intact block next to them still works."""
     assert [block.id for block in find_conflicts(text)] == whole

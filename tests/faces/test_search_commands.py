@@ -57,14 +57,11 @@ def test_an_operation_is_shown_among_its_neighbours(said: Any) -> None:
 
 
 FILTERS = [
-    (["--tier", "working"], {"op 1", "op 2"}),
-    (["--tier", "episodic"], {"decision_log.md"}),
-    (["--kind", "tool_call", "--kind", "message"], {"op 1", "op 2"}),
-    (["--item", "7"], {"op 2"}),
-    (["--since", "1h", "--kind", "message"], {"op 1"}),
-    (["--until", "2020-01-01"], set()),
+    (["--tier", "working"], {"op 1", "op 2"}), (["--tier", "episodic"], {"decision_log.md"}),
+    (["--kind", "tool_call", "--kind", "message"], {"op 1", "op 2"}), (["--item", "7"], {"op 2"}),
+    (["--since", "1h", "--kind", "message"], {"op 1"}), (["--until", "2020-01-01"], set()),
     (["--mode", "dense", "--agent", "dana"], {"op 1"}),
-]
+]  # fmt: skip
 
 
 def test_filters_leave_out_what_does_not_pass(said: Any) -> None:

@@ -50,13 +50,9 @@ OPERATIONS = [
     operation(6, {"intent": "recent", "outcome": "answered"}),
 ]
 EVENTS = [
-    event(1, 5, "created", "User authentication"),
-    event(2, 10, "created", "Login"),
-    event(2, 11, "created", "Signup"),
-    event(2, 11, "status", "in progress"),
-    event(4, 15, "status", "failed"),
-    event(5, 16, "status", "done"),
-]
+    event(1, 5, "created", "User authentication"), event(2, 10, "created", "Login"), event(2, 11, "created", "Signup"),
+    event(2, 11, "status", "in progress"), event(4, 15, "status", "failed"), event(5, 16, "status", "done"),
+]  # fmt: skip
 
 
 def ask(question: str) -> tuple[str, list[int]]:
