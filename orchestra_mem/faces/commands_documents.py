@@ -9,7 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from typer import BadParameter
+
 from orchestra_mem import build
+from orchestra_mem.core.documents.shared_document import tag_fault
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces import records
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, views
@@ -173,10 +177,9 @@ def diff(
     found = memory.documents.diff(document, version)
     record = {"document": document, "version": version, "diff": found}
     return CommandResult(
-        record,
-        lambda: views.diff_view(found),
+        record, lambda: views.diff_view(found),
         notes=[] if found else [f"{document} has not changed since that version"],
-    )
+    )  # fmt: skip
 
 
 @command("Documents")
@@ -210,13 +213,14 @@ def blame(memory: OrchestratorContextManager, document: AnyDocumentArgument) -> 
 
 
 decisions = add_group("decisions", "Ask", help="Decisions and rules that projects share.")
+FactArgument = Annotated[str, argument("K", "The number in this project, as `facts` shows it: K12.")]
 AgainOption = Annotated[bool, option("--again", "Even if a person has removed it by hand.")]
 
 
 @command(of=decisions)
 def share(
     memory: OrchestratorContextManager,
-    fact: Annotated[str, argument("K", "The number in this project, as `facts` shows it: K12.")],
+    fact: FactArgument,
     tags: Annotated[list[str] | None, option("--tag TAG", "Only for projects with this tag. May be repeated.")] = None,
     again: AgainOption = False,
 ) -> CommandResult:
@@ -224,7 +228,9 @@ def share(
 
     Example: orchestra-mem decisions share K12 --tag payments
     """
-    done = memory.share_decision(fact, tags=tags or (), again=again)
+    if why := tag_fault(tags := [*map(squeeze, tags or ())]):
+        raise BadParameter(why, param_hint="--tag")
+    done = memory.share_decision(fact, tags=tags, again=again)
     document = memory.shared_log.path
     if done.entry is None:
         later = "it is added there when the document can be written and a decision is shared again"
@@ -232,8 +238,18 @@ def share(
         return _told(done, f"recorded as {done.number}", [note])
     if done.is_new:
         return _told(done, f"shared as {done.number}")
-    words = f"already shared as {done.number}, for {_meant(done.entry)}"
-    return _told(done, words, [f"edit its line in {document} to change that"])
+    is_so = bool(tags) and {*tags} == {*done.entry.tags}
+    words = f"already shared as {done.number}, {'now ' * is_so}for {_meant(done.entry)}"
+    return _told(done, words, [] if is_so else [f"edit its line in {document} to change that"])
+
+
+@command(of=decisions)
+def unshare(memory: OrchestratorContextManager, fact: FactArgument) -> CommandResult:
+    """Take a decision or a rule that this project has shared back out of the shared log.
+
+    Example: orchestra-mem decisions unshare K12
+    """
+    return _told(memory.unshare_decision(fact), "no longer shared")
 
 
 @command(of=decisions)
@@ -243,16 +259,15 @@ def shared(memory: OrchestratorContextManager) -> CommandResult:
     Example: orchestra-mem decisions shared --json
     """
     found, log = memory.shared_decisions(), memory.shared_log
-    document = log.document()
     lines = (
         f"{each.number or 'by hand'}: {each.text} ({each.kind} of {each.project or 'a person'}, for {_meant(each)}"
         f"{each.perhaps_superseded_by and f'; perhaps superseded by {each.perhaps_superseded_by}'})\n"
         for each in found
     )
     notes = [f"orchestra-mem: {each}" for each in (*log.faults(), *log.remarks())]
-    notes += [] if log.problem else [f"shared log: {document}"]
+    notes += [] if log.problem else [f"shared log: {log.document()}"]
     none = "the shared log cannot be read\n" if log.problem else "no shared decisions or rules\n"
-    return CommandResult(found, "".join(lines) or none, notes=notes)
+    return CommandResult(found, "".join(lines) or none, failed=bool(log.problem), notes=notes)
 
 
 @command(of=decisions)

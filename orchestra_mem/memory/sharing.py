@@ -14,7 +14,7 @@ from typing import Any
 
 from orchestra_mem.catalog_types import GLOBAL
 from orchestra_mem.core.catalog.access import OWNER
-from orchestra_mem.core.documents.shared_document import SharedDecision
+from orchestra_mem.core.documents.shared_document import SharedDecision, tag_fault, with_tags
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
@@ -23,7 +23,6 @@ from orchestra_mem.tiers.shared_decisions import SHAREABLE_KINDS, SHARED_LOG, Sh
 from orchestra_mem.types import STATED_FACT, Author, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
 
 _NUMBER = re.compile(r"[Kk]?(\d{1,18})")
-_TAG = re.compile(r"[^,;*\n]+")
 _STANDS, _REMOVED = MustKeepStatus.STANDING, MustKeepStatus.REMOVED
 
 
@@ -81,6 +80,7 @@ class SharingCalls:
     def share_decision(self, reference: str, *, tags: Sequence[str] = (), again: bool = False) -> SharedFact:
         """Copy a decision or rule of this project (`K12`) into the shared log, unless it is there already.
 
+        If this project has shared it before, other `tags` replace those of its entry.
         A fact that supersedes a shared decision of this project replaces its entry, by default with the same tags.
 
         Args:
@@ -100,8 +100,8 @@ class SharingCalls:
         self.shared_log.document()
         if not parts.settings.project.shared:
             raise InvalidChangeError("this project does not share decisions: its setting project.shared is false")
-        if wrong := [tag for tag in tags if not _TAG.fullmatch(tag)]:
-            raise InvalidChangeError(f"{wrong[0]!r} is not a tag: use one or more words without comma, semicolon or *")
+        if why := tag_fault(tags):
+            raise InvalidChangeError(why)
         self.facts(limit=0)
         fact = parts.ledger.must_keep(_number(reference))
         if why := self._why_not(fact):
@@ -110,6 +110,9 @@ class SharingCalls:
         text, found = (parts.redactor.text(squeeze(each)) for each in (fact.text, fact.found))
         for each in self.shared_decisions():
             if each.number and each.text.casefold() == text.casefold():
+                if tags and {*tags} != {*each.tags} and self.shared_log.is_own(each):
+                    self._rewrite(each, tags)
+                    each = next((now for now in self.shared_decisions() if now.number == each.number), each)
                 return SharedFact(number=each.number, text=each.text, is_new=False, entry=each)
         data: dict[str, Json] = {"from": {**origin}, "tags": [*tags]}
         outdated = {old.number: old for old, own in parts.shared.outdated() if own.id == fact.id and not old.unclear}
@@ -128,6 +131,31 @@ class SharingCalls:
                 problem = "; ".join(parts.shared.faults()) or "it is not in the document of the shared log"
         entry = next((each for each in self.shared_decisions() if each.number == done.number), None)
         return replace(done, entry=entry, problem="" if entry else problem, superseded=tuple(old))
+
+    def unshare_decision(self, reference: str) -> SharedFact:
+        """Take a decision or rule that this project has shared (`K12`) out of the shared log, as if by hand.
+
+        Raises:
+            NotFoundError: This project has not shared it, or a person has removed it.
+            InvalidChangeError: People have added lines below it that are for the same projects.
+            StorageError: The shared log cannot be used.
+        """
+        self.shared_log.document()
+        with self._life.settled():
+            entry = self.shared_log.own(f"K{_number(reference)}")
+        self._rewrite(entry, None)
+        return SharedFact(number=entry.number, text=entry.text, is_new=False)
+
+    def _rewrite(self, entry: SharedDecision, tags: Sequence[str] | None) -> None:
+        """Give an entry of the shared log other tags, or delete it if `tags` is None, as an edit by a person."""
+        with self._parts.open_shared_log() as log, log._parts.store.lock():
+            (name,) = log.documents.names()
+            before = log.documents.text(name)
+            if (after := with_tags(before, entry.number, tags)) == before:
+                why = "lines that people have added below it are for the same projects"
+                raise InvalidChangeError(f"{self.shared_log.path}:{entry.line}: change this by hand, as {why}")
+            log.documents.save(name, after, expected=before)
+            log.facts(limit=0)  # reads the edit
 
     def adopt_decision(self, reference: str, *, again: bool = False) -> SharedFact:
         """Copy a decision or rule from the shared log into this project.

@@ -150,7 +150,7 @@ class SharedDecisions:
         """Find decisions that this project shared and no longer holds, each with the fact that superseded it.
 
         A decision that no fact superseded comes with the project's own fact in its present state. Decisions that a
-        person reworded in the shared log are left out. If the log's database cannot be read, the name must be equal.
+        person reworded in the shared log are left out.
         """
         found: list[tuple[SharedDecision, MustKeep]] = []
         for each in self.all():
@@ -159,8 +159,7 @@ class SharedDecisions:
                     own = self.ledger.must_keep(int(each.origin[1:]))
                     if own.status is _STANDS or each.text not in map(self._lifted, (own.text, own.found)):
                         continue
-                    by = self.sharers().get(each.number)
-                    if by != self.project() if by else each.project != told_name(self.name):
+                    if not self.is_own(each):
                         continue
                     seen = {0}
                     while own.status is MustKeepStatus.SUPERSEDED and own.superseded_by not in seen:
@@ -168,6 +167,19 @@ class SharedDecisions:
                         own = self.ledger.must_keep(own.superseded_by)
                     found.append((each, own))
         return found
+
+    def is_own(self, each: SharedDecision) -> bool:
+        """Check if this project shared a decision: by its id, or by its name if the log's database is unreadable."""
+        by = self.sharers().get(each.number)
+        return bool(each.origin) and (by == self.project() if by else each.project == told_name(self.name))
+
+    def own(self, fact: str) -> SharedDecision:
+        """Return the entry of a fact (`K12`) that this project shared; raise `NotFoundError` if there is none."""
+        for each in self.all():
+            if each.origin == fact and self.is_own(each):
+                return each
+        why = self.problem or "`decisions shared` lists what is; what others shared, delete in its document"
+        raise NotFoundError(f"{fact} of this project is not in {SHARED_LOG}: {why}")
 
     def _lifted(self, text: str) -> str:
         return self.redacted(squeeze(text))

@@ -99,7 +99,7 @@ def test_without_a_home_each_command_says_so(run: Program, monkeypatch: pytest.M
     run("init")
     monkeypatch.setenv("ORCHESTRA_MEM_HOME", "off")
     asking = [[each, "x", "--all-projects"] for each in ("search", "recommend")]
-    deciding = [["decisions", "shared"], ["decisions", "share", "K1"], ["decisions", "adopt", "K1"]]
+    deciding = [["decisions", "shared"], *(["decisions", each, "K1"] for each in ("share", "unshare", "adopt"))]
     for command in (["projects", "list"], *asking, *deciding):
         run(*command, exit_code=4)
         told = "there is no home folder: ORCHESTRA_MEM_HOME is off; unset it, or set it to a folder"

@@ -298,6 +298,34 @@ def _take_out(home: Path) -> None:
     log_of(home).write_text(text[: text.index("### [")] + text[text.index("## Decisions") :], encoding="utf-8")
 
 
+def test_a_project_changes_the_tags_of_what_it_shared_and_takes_it_back(home: Path, opened: Open) -> None:
+    """Sharing again with other tags changes the entry of that project alone, as does taking it back."""
+    shop, web = opened("shop", EVERYBODYS), opened("web", EVERYBODYS, "We decided to sign releases.")
+    web.share_decision("K2")
+    shop.share_decision("K1", tags=["pay"])
+    edit(log_of(home), ("; for pay.*\n", "; for pay.*\n\n- Never deploy on Mondays.\n"))
+
+    def told() -> list[tuple[str, tuple[str, ...]]]:
+        return [(each.text, each.tags) for each in web.shared_decisions()]
+
+    rest = [("Never deploy on Mondays.", ("pay",)), ("We decided to sign releases.", ())]
+    assert web.share_decision("K1", tags=["web"]).entry == shop.share_decision("K1").entry == web.shared_decisions()[0]
+    assert told() == [(EVERYBODYS, ("pay",)), *rest]
+    assert shop.share_decision("K1", tags=["web", "phone"]).is_new is False
+    assert told()[0] == (EVERYBODYS, ("web", "phone"))
+    with pytest.raises(NotFoundError, match="K1 of this project is not in the shared decision log"):
+        web.unshare_decision("K1")
+    with pytest.raises(InvalidChangeError, match="change this by hand, as lines that people have added below it"):
+        shop.unshare_decision("K1")
+    edit(log_of(home), ("- Never deploy on Mondays.", "### Never deploy on Mondays."))
+    assert shop.unshare_decision("K1").text == EVERYBODYS
+    web.share_decision("K2")
+    assert [text for text, _ in told()] == [text for text, _ in rest]
+    assert "*Shared by shop" not in log_of(home).read_text("utf-8")
+    with pytest.raises(InvalidChangeError, match="a person has removed K2 from the shared decision log: `--again`"):
+        web.share_decision("K1")
+
+
 def test_what_a_person_took_out_is_not_shared_again(home: Path, opened: Open) -> None:
     """A decision that a person deleted from the shared log can be shared again only with `again=True`."""
     shop, web = opened("shop", EVERYBODYS), opened("web", EVERYBODYS)
@@ -619,22 +647,24 @@ def test_the_commands_say_for_whom_and_what_could_not_be_written(
     opened("shop", EVERYBODYS, "We decided to use PostgreSQL for storage.").close()
     here = ("-C", str(tmp_path / "projects" / "shop"))
     assert run("decisions", "share", "K1", *here) == f"shared as K1: {EVERYBODYS}\n"
-    assert (
-        run("decisions", "share", "K1", "--tag", "x", *here)
-        == f"already shared as K1, for all projects: {EVERYBODYS}\n"
-    )
+    assert run("decisions", "share", "K1", *here) == f"already shared as K1, for all projects: {EVERYBODYS}\n"
     assert run.errors == f"edit its line in {log_of(home)} to change that\n"
+    run("decisions", "share", "K1", "--tag", "x;y", *here, exit_code=2)
+    assert run("decisions", "share", "K1", "--tag", "x", *here) == f"already shared as K1, now for x: {EVERYBODYS}\n"
+    assert run("decisions", "unshare", "K1", *here) == f"no longer shared: {EVERYBODYS}\n"
+    run("decisions", "unshare", "K1", *here, exit_code=1)
+    assert run("decisions", "share", "K1", "--again", *here) == f"shared as K2: {EVERYBODYS}\n"
     log_of(home).unlink()
     log_of(home).mkdir()
-    assert run("decisions", "shared", *here) == "the shared log cannot be read\n"
+    assert run("decisions", "shared", *here, exit_code=1) == "the shared log cannot be read\n"
     assert "is a folder" in run.errors
-    assert run.json("decisions", "shared", *here) == []
+    assert run.json("decisions", "shared", *here, exit_code=1) == []
     for _ in range(2):
-        assert run("decisions", "share", "K2", *here).startswith("recorded as K2: We decided")
+        assert run("decisions", "share", "K2", *here).startswith("recorded as K3: We decided")
         assert "; it is added there when the document can be written and a decision is shared again" in run.errors
         assert "is a folder" in run.errors
     log_of(home).rmdir()
-    assert run("decisions", "share", "K2", *here).startswith("already shared as K2, for all projects: ")
+    assert run("decisions", "share", "K2", *here).startswith("already shared as K3, for all projects: ")
 
 
 def test_adopting_names_what_it_takes_the_place_of(home: Path, opened: Open, run: Program, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, Json, MustKeepKind
 
 _LINE = re.compile(r"\s*\*Shared(?: by (?P<by>[^;]+?)(?:, (?P<origin>K\d+))?)?(?:; for (?P<tags>[^;]+?))?\.?\*\s*")
+_TAG = re.compile(r"[^,;*\n]+")
 # If no number was parsed: signs that the parsed project name has swallowed the number or the tags.
 _SWALLOWED = re.compile(r", K\d|\bfor\b", re.IGNORECASE)
 # Heading of an entry that the machine wrote; a person's heading has no time.
@@ -73,6 +74,32 @@ def told_origin(data: Json) -> str:
     project, tags = told_name(str(known.get("name"))), data.get("tags")
     meant = f"; for {', '.join(map(str, tags))}" if isinstance(tags, list) and tags else ""
     return f"*Shared by {project}, {known.get('fact')}{meant}.*\n\n"
+
+
+def tag_fault(tags: Collection[str]) -> str:
+    """Return why one of the tags is malformed; "" if none is."""
+    wrong = next((tag for tag in tags if not _TAG.fullmatch(tag)), None)
+    return "" if wrong is None else f"{wrong!r} is not a tag: use one or more words without comma, semicolon or *"
+
+
+def with_tags(text: str, number: str, tags: Collection[str] | None) -> str:
+    """Return the document with other tags for an entry, or without the entry if `tags` is None.
+
+    Nothing changes without a "Shared by" line, or if a deletion would change for whom the list items below are.
+    """
+    rows, said = text.split("\n"), [line for line in owned_lines(text) if line.fact]
+    for line, behind in zip(said, [*said[1:], None], strict=True):
+        found = range(line.place, behind.place if behind else len(rows))
+        last = next((row for row in found if _LINE.fullmatch(rows[row])), None)
+        if last is None or line.fact is None or line.fact.number != number:
+            continue
+        if tags is not None:
+            head = re.sub(r"(; for [^;]+)?\.?\*\s*$", "", rows[last])
+            rows[last] = f"{head}; for {', '.join(tags)}.*" + "\r" * rows[last].endswith("\r")
+        elif behind is None or behind.row.startswith("#") or behind.section != line.section:
+            del rows[line.place : last + 1 + (not "".join(rows[last + 1 : last + 2]).strip())]
+        break
+    return "\n".join(rows)
 
 
 def read_shared(text: str) -> tuple[SharedDecision, ...]:
