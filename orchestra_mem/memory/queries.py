@@ -192,7 +192,7 @@ class SearchCalls:
         """
         self._life.snapshot()
         for _ in range(_MOST_BATCHES if facts else 0):
-            with self._life.settled(), self._life.documents.held(waits=False) as free:
+            with self._life.settled(), self._life.documents.held(timeout_s=0) as free:
                 if free:
                     self._life.extract_facts(_READ_AT_ONCE)
         search = self._parts.search.open()
