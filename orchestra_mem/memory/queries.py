@@ -58,15 +58,19 @@ class HistoryCalls:
         return self._parts.checked().log.count(where)
 
     def window_history(self, limit: int = MAX_POINTS) -> list[UsagePoint]:
-        """Return the window's usage after each of the newest operations and refreshes of all processes, and now."""
+        """Return the window's usage after each of the newest operations and refreshes, oldest first, and its usage now.
+
+        The history covers all processes and survives restarts.
+        """
         parts = self._parts.checked()
         points = past_usage(*parts.log.window_usage(limit))
         used, last = parts.tracker.used_tokens(), points[-1].used_tokens if points else 0
         if used != last:  # the usage was reported by the model, or set by this process's first context
-            points.append(UsagePoint(
+            now = UsagePoint(
                 sequence=len(points) + 1, time=parts.clock(), before_tokens=last, used_tokens=used,
                 event=UsageEvent.REPORTED,
-            ))  # fmt: skip
+            )  # fmt: skip
+            points.append(now)
         return points
 
     def sessions(self) -> list[Session]:
