@@ -98,12 +98,9 @@ def status(run: Invocation, memory: OrchestratorContextManager) -> CommandResult
 def ops(
     memory: OrchestratorContextManager,
     operation_type: Annotated[str | None, option("--type TYPE", "Only of this type.")] = None,
-    session: SessionOption = None,
-    agent: Annotated[str | None, option("--agent NAME", "Only by this agent.")] = None,
-    since: SinceOption = None,
-    until: UntilOption = None,
-    limit: LimitOption = 20,
-) -> CommandResult:
+    session: SessionOption = None, agent: Annotated[str | None, option("--agent NAME", "Only by this agent.")] = None,
+    since: SinceOption = None, until: UntilOption = None, limit: LimitOption = 20,
+) -> CommandResult:  # fmt: skip
     """List operations of all sessions, oldest first; in full with --json.
 
     Example: orchestra-mem ops --type decision --since 7d
@@ -309,12 +306,10 @@ def retrieve(
 
 @command("Ask")
 def recommend(
-    run: Invocation,
-    task: TaskArgument,
-    agents: AgentsOption = None,
+    run: Invocation, task: TaskArgument, agents: AgentsOption = None,
     limit: Annotated[int, option("--limit N", "At most N of each kind.", min=1)] = 3,
     all_projects: AllProjectsOption = False,
-) -> CommandResult:
+) -> CommandResult:  # fmt: skip
     """Print past decisions, rules, failures and similar tasks that matter for a task, with their sources.
 
     Exits with 1 if nothing is found.

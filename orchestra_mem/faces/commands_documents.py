@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 from typer import BadParameter
 
 from orchestra_mem import build
-from orchestra_mem.core.documents.shared_document import tag_fault
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces import records
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, views
+from orchestra_mem.tiers.shared_decisions import tag_fault
 
 if TYPE_CHECKING:
     from orchestra_mem.core.documents.shared_document import SharedDecision
@@ -88,7 +88,7 @@ def _text(path: Path) -> str:
 
 @command("Documents")
 def conflicts(memory: OrchestratorContextManager) -> CommandResult:
-    """List the lines that you and the machine both changed, in both versions. Yours apply until you decide.
+    """List lines that you and the machine, or two machines, both changed. The first version applies until you decide.
 
     Example: orchestra-mem conflicts
     """

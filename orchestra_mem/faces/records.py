@@ -156,7 +156,7 @@ def conflict_records(memory: OrchestratorContextManager) -> list[dict[str, Any]]
             {
                 "id": block.id, "document": name, "path": str(memory.documents.path(name)),
                 "line": block.line, "yours": "".join(f"{line}\n" for line in above), "machine": block.machine,
-                "changed_meanwhile": not block.unchanged,
+                "changed_meanwhile": not block.unchanged, "sides": [*block.sides],
             }
         )  # fmt: skip
     return found

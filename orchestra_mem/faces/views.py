@@ -205,23 +205,27 @@ def conflicts_view(records: Sequence[Mapping[str, Any]]) -> Iterator[RenderableT
     if not records:
         yield Text("no conflicts", style="green")
         return
-    table = plain_table("", "document", "line>", "yours", "the machine's")
+    titles = ["kept", "the other side"] if all(record["sides"] for record in records) else ["yours", "the machine's"]
+    table = plain_table("", "document", "line>", *titles)
     table.expand = True
     table.columns[0].overflow = "fold"
     for column in table.columns[-2:]:
         column.ratio = 1
     for record in records:
-        yours = _side(record["yours"])
+        mine, theirs = record["sides"] or ("", "")
+        yours = _side(mine, record["yours"])
         if record["changed_meanwhile"]:
             yours.append(" (changed since)", style="dim")
-        table.add_row(record["id"], record["document"], str(record["line"]), yours, _side(record["machine"]))
+        table.add_row(record["id"], record["document"], str(record["line"]), yours, _side(theirs, record["machine"]))
     yield table
-    yield Text("orchestra-mem accept … takes the machine's lines, reject … keeps yours", style="dim")
+    taken, kept = ("the machine's lines", "yours") if titles[0] == "yours" else ("the other side's lines", "the first")
+    yield Text(f"orchestra-mem accept … takes {taken}, reject … keeps {kept}", style="dim")
 
 
-def _side(text: str) -> Text:
+def _side(machine: str, text: str) -> Text:
     said = clipped(text)
-    return said if said.plain.strip() else Text("(deleted)", style="dim")
+    said = said if said.plain.strip() else Text("(deleted)", style="dim")
+    return Text(f"{machine}: ").append_text(said) if machine else said
 
 
 def problems_text(problems: Sequence[DocumentFault]) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 
 from orchestra_mem.catalog_types import GLOBAL
 from orchestra_mem.core.catalog.access import OWNER
-from orchestra_mem.core.documents.shared_document import SharedDecision, tag_fault, with_tags
+from orchestra_mem.core.documents.shared_document import SharedDecision, with_tags
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.tiers.shared_decisions import SHAREABLE_KINDS, SHARED_LOG, SharedDecisions
+from orchestra_mem.tiers.shared_decisions import SHAREABLE_KINDS, SHARED_LOG, SharedDecisions, tag_fault
 from orchestra_mem.types import STATED_FACT, Author, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
 
 _NUMBER = re.compile(r"[Kk]?(\d{1,18})")

@@ -5,7 +5,8 @@ A project opens only this document, and only after a change, so that a locked or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +35,7 @@ _STANDS = MustKeepStatus.STANDING
 _HOLDING = (*SHAREABLE_KINDS, MustKeepKind.ROLE)
 # Origin line of a fact that was recorded in the shared log itself, for all projects.
 _RECORDED = "*Shared by a person.*\n\n"
+_TAG = re.compile(r"[^,;*\n]+")
 # Number of the project's newest facts that shared decisions are compared with.
 _REACH = 400
 Told: TypeAlias = tuple[SharedDecision, MustKeep | None]
@@ -183,6 +185,12 @@ class SharedDecisions:
 
     def _lifted(self, text: str) -> str:
         return self.redacted(squeeze(text))
+
+
+def tag_fault(tags: Collection[str]) -> str:
+    """Return why one of the tags is malformed; "" if none is."""
+    wrong = next((tag for tag in tags if not _TAG.fullmatch(tag)), None)
+    return "" if wrong is None else f"{wrong!r} is not a tag: use one or more words without comma, semicolon or *"
 
 
 def origins_of(log: EventLog, ledger: Ledger) -> dict[int, str]:

@@ -46,6 +46,7 @@ def test_conflicts_lists_both_sides_with_document_and_line(run: Any, conflict: s
         {
             "id": conflict, "document": "work_plan", "path": str(plan), "line": line,
             "yours": "- buy [bold]rye[/bold] flour\n", "machine": "- buy wheat flour\n", "changed_meanwhile": False,
+            "sides": [],
         }
     ]  # fmt: skip
     shown = run("conflicts").splitlines()

@@ -6,6 +6,7 @@ Many rounds of edits, cuts and kills are in `benchmarks/machines.py`.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -17,6 +18,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from rich.console import Console
 
 from orchestra_mem import ItemFilter, OrchestratorContextManager, Projects, StorageError, open_memory
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
@@ -27,6 +29,8 @@ from orchestra_mem.build.storage import open_database
 from orchestra_mem.catalog_types import ItemStatus
 from orchestra_mem.doctor.documents import find_secrets, redact_memory
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
+from orchestra_mem.faces.records import conflict_records
+from orchestra_mem.faces.views import conflicts_view
 from orchestra_mem.types import SharedFile
 from tests.memories import SMALL, problems_of
 from tests.postgres_server import PostgresServer
@@ -87,7 +91,14 @@ def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -
         (name, block), *more = there.documents.conflicts()
         assert (name, "score" in block.machine, more) == ("decision_log", True, [])
         assert "the line above is from desk and was kept; laptop has this instead" in text
-        there.documents.resolve(block.id, accepted=True)
+        ((_, block),) = there.conflicts()
+        assert block.sides == ("desk", "laptop")
+        with (console := Console(width=200)).capture() as shown:
+            console.print(*conflicts_view(conflict_records(there)))
+        said = " ".join(shown.get().split())
+        found = re.findall(r"(desk|laptop): ### \[[^]]*\] We sell rolls by the (\w+)|yours|the machine's", said)
+        assert found == [("desk", "piece"), ("laptop", "score")]
+        assert there.resolve_conflict(block.id, accept=True)[1].note == "laptop's version was accepted"
         there.refresh()
     with laptop.open() as here:
         assert "We sell rolls by the score." in [fact.text for fact in here.facts()]

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 _ID = r"(?P<id>[0-9a-f]{6}(?:-[1-9]\d{0,3})?)"
 _BLOCK = re.compile(
-    rf"^<!-- conflict {_ID}: [^\n]*-->[ \t\r]*\n(?P<said>(?:>[^\n]*\n)*)"
+    rf"^<!-- conflict {_ID}: (?P<told>[^\n]*)-->[ \t\r]*\n(?P<said>(?:>[^\n]*\n)*)"
     r"<!-- /conflict (?P=id): (?P<count>\d{1,9}) lines?, (?P<digest>[0-9a-f]{6}) -->[ \t\r]*$",
     re.MULTILINE,
 )
+_SIDES = re.compile(r"(?:from|deleted here on) ([\w.@:-]+)(?: and w\w+ kept)?; ([\w.@:-]+) has ")
 _MARKER = re.compile(r"[ \t]*<!-+[ \t]*/?[ \t]*conflict[ \t]+[0-9a-f]{4}", re.IGNORECASE)
 _NOT_WHOLE = "this conflict marker does not belong to an intact block, so it counts as your text: delete this line"
 
@@ -41,6 +42,7 @@ class ConflictBlock:
 
     `machine`: Text that the machine would have written, "" if it would delete the person's lines.
     `person_lines`: Number of the person's lines above the block. `unchanged`: Whether these lines are still the same.
+    `sides`: The two machines, the one with the lines above first, if the conflict is between people on two machines.
     """
 
     id: str
@@ -49,6 +51,7 @@ class ConflictBlock:
     machine: str
     person_lines: int
     unchanged: bool
+    sides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +183,7 @@ def find_conflicts(text: str) -> tuple[ConflictBlock, ...]:
             machine="".join(f"{line}\n" for line in machine),
             person_lines=count,
             unchanged=len(above) == count and _digest(above) == match["digest"],
+            sides=told.groups() if (told := _SIDES.search(match["told"])) else (),
         )
     return tuple(found.values())
 
@@ -215,15 +219,16 @@ def accept(text: str, conflict_id: str, *, both: bool = False) -> Resolved:
     cr = "\r" if line_end(text) == "\r\n" else ""
     machine = [f"{line}{cr}" for line in split_lines(block.machine)]
     start = block.line - 1
+    mine, theirs = (f"{side}'s" for side in block.sides) if block.sides else ("your", "the machine's")
     if both:
-        note = "your lines were kept, followed by the machine's lines"
+        note = f"{mine} lines were kept, followed by {theirs} lines"
     elif block.unchanged:
         start -= block.person_lines
-        note = "the machine's version was accepted"
+        note = f"{theirs} version was accepted"
     elif machine:
-        note = "the lines above were changed since then: they were kept, followed by the machine's lines"
+        note = f"the lines above were changed since then: they were kept, followed by {theirs} lines"
     else:
-        note = "the lines above were changed since then: they were kept; the machine would have deleted them"
+        note = f"the lines above were changed since then: they were kept; {theirs[:-2]} would have deleted them"
     at_end = block.last_line == len(lines)
     lines[start : block.last_line] = machine
     if at_end and lines:
@@ -235,7 +240,8 @@ def reject(text: str, conflict_id: str) -> Resolved:
     """Remove a block and keep the person's lines."""
     lines, block = text.split("\n"), _found(text, conflict_id)
     del lines[block.line - 1 : block.last_line]
-    return Resolved(text="\n".join(lines), line=block.line, replaced=False, note="your lines were kept")
+    note = f"{block.sides[0]}'s lines were kept" if block.sides else "your lines were kept"
+    return Resolved(text="\n".join(lines), line=block.line, replaced=False, note=note)
 
 
 def _found(text: str, conflict_id: str) -> ConflictBlock:

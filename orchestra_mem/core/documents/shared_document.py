@@ -23,7 +23,6 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, Json, MustKeepKind
 
 _LINE = re.compile(r"\s*\*Shared(?: by (?P<by>[^;]+?)(?:, (?P<origin>K\d+))?)?(?:; for (?P<tags>[^;]+?))?\.?\*\s*")
-_TAG = re.compile(r"[^,;*\n]+")
 # If no number was parsed: signs that the parsed project name has swallowed the number or the tags.
 _SWALLOWED = re.compile(r", K\d|\bfor\b", re.IGNORECASE)
 # Heading of an entry that the machine wrote; a person's heading has no time.
@@ -76,12 +75,6 @@ def told_origin(data: Json) -> str:
     return f"*Shared by {project}, {known.get('fact')}{meant}.*\n\n"
 
 
-def tag_fault(tags: Collection[str]) -> str:
-    """Return why one of the tags is malformed; "" if none is."""
-    wrong = next((tag for tag in tags if not _TAG.fullmatch(tag)), None)
-    return "" if wrong is None else f"{wrong!r} is not a tag: use one or more words without comma, semicolon or *"
-
-
 def with_tags(text: str, number: str, tags: Collection[str] | None) -> str:
     """Return the document with other tags for an entry, or without the entry if `tags` is None.
 
@@ -126,13 +119,12 @@ def read_shared(text: str) -> tuple[SharedDecision, ...]:
         gone = line.fact and line.fact.state.startswith(" (superseded")
         if not (fact and kind and fact.text) or gone or any(map(_SUPERSEDED.fullmatch, below)):
             continue
-        doubts = next(filter(None, map(_PERHAPS.fullmatch, (fact.state, *below))), None)
+        later = next((said_so[1] for row in (fact.state, *below) if (said_so := _PERHAPS.fullmatch(row))), "")
         found.append(
             SharedDecision(
                 number=fact.number, kind=kind, text=squeeze(fact.text), line=line.place + 1,
                 project=(told["by"] or "") if told else "", origin=(told["origin"] or "") if told else "",
-                unclear=meant[0], tags=meant[1], pinned=PIN in line.row,
-                perhaps_superseded_by=doubts[1] if doubts else "",
+                unclear=meant[0], tags=meant[1], pinned=PIN in line.row, perhaps_superseded_by=later,
             )
         )  # fmt: skip
     known = {each.number: each.number for each in found}  # without those that a person has deleted

@@ -56,8 +56,9 @@ _TEXT: dict[int | str, dict[str, object]] = {
 _LISTED = Shape("ListedDocument", name=str, path=str, etag=str, chars=int)
 _DIFFERENCE = Shape("Difference", document=str, version=int, diff=str)
 _CONFLICTING = Shape(
-    "Conflict", id=str, document=str, path=str, line=int, yours=str, machine=str, changed_meanwhile=bool
-)
+    "Conflict", id=str, document=str, path=str, line=int, yours=str, machine=str, changed_meanwhile=bool,
+    sides=list[str],
+)  # fmt: skip
 _DECIDED = Shape("Decided", id=str, document=str, path=str, line=int, replaced=int, note=str)
 IfMatch = Annotated[str | None, Header(description="The `ETag` of the text that the change is based on.")]
 
