@@ -20,6 +20,7 @@ from orchestra_mem import NotFoundError, Projects, StorageError, open_memory
 from orchestra_mem.adapters.home import has_memory, home_folder
 from orchestra_mem.search_types import SearchFilter
 from tests.conftest import START, Clock
+from tests.memories import problems_of
 from tests.processes import start
 
 # Opens all projects below a folder repeatedly, in random order.
@@ -434,3 +435,16 @@ def test_the_home_is_where_the_variable_says_or_in_the_users_data_folder(
     assert home_folder({}) == home_folder({"ORCHESTRA_MEM_HOME": " "}) == expected
     with pytest.raises(StorageError, match="ORCHESTRA_MEM_HOME is c, a relative path: give an absolute path, or off"):
         home_folder({"ORCHESTRA_MEM_HOME": "c"})
+
+
+def test_a_home_that_is_a_relative_path_stops_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an invalid home, a project works and reports it; only sharing and the list of projects do not work."""
+    monkeypatch.setenv("ORCHESTRA_MEM_HOME", "c")
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread."})
+        assert "rye bread" in memory.get_orchestrator_context("next prompt").render()
+        (problem,) = problems_of(memory)
+        wrong = "ORCHESTRA_MEM_HOME is c, a relative path: give an absolute path, or off"
+        assert (problem["subject"], problem["problem"]) == ("home folder", wrong)
+        with pytest.raises(StorageError, match="there is no home folder: ORCHESTRA_MEM_HOME is off or a relative path"):
+            memory.share_decision(f"K{memory.facts()[0].id}")
