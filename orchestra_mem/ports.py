@@ -213,7 +213,7 @@ class DocumentStore(Protocol):
         """Keep other processes and threads from writing documents. Reentrant.
 
         Raises:
-            LockTimeoutError: Another one has held the lock for `timeout_s`; by default, for as long as configured.
+            LockTimeoutError: Another one has held the lock for `timeout_s`; by default and at most, as configured.
         """
 
     def follow(self) -> None:

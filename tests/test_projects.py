@@ -21,6 +21,7 @@ from orchestra_mem.adapters.home import has_memory, home_folder
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.serialize import to_object
 from tests.conftest import START, Clock
+from tests.memories import problems_of
 from tests.processes import start
 
 # Opens all projects below a folder repeatedly, in random order.
@@ -329,9 +330,10 @@ def test_an_agent_sees_in_each_project_what_it_may_see_there(make: Callable[...,
 
 
 def test_a_project_that_fails_is_told_and_fails_nothing(make: Callable[..., Path]) -> None:
-    """A missing, broken, misconfigured or locked project is named in a note, and the others answer in time."""
+    """A missing, broken or misconfigured project is named in a note; the others, even a locked one, answer in time."""
     make("shop", "The gateway times out after 30 seconds.")
-    gone, broken, wrong, held = (make(name) for name in ("gone", "broken", "wrong", "held"))
+    gone, broken, wrong = (make(name) for name in ("gone", "broken", "wrong"))
+    held = make("held", "The gateway listens on port 8443.")
     shutil.rmtree(gone / ".obra")
     (broken / ".obra" / "obra.db").write_bytes(b"no database" * 1_000)
     (wrong / ".obra" / "config.yaml").write_text("project: {shared: perhaps}")
@@ -349,12 +351,11 @@ def test_a_project_that_fails_is_told_and_fails_nothing(make: Callable[..., Path
     finally:
         holder.kill()
         holder.communicate()
-    assert found.hits[0].project == "shop"
+    assert {hit.project for hit in found.hits} == {"shop", "held"}
     notes = dict(note.partition(": ")[::2] for note in found.notes)
-    assert sorted(notes) == ["broken", "gone", "held", "wrong"]
+    assert sorted(notes) == ["broken", "gone", "wrong"]
     assert "obra.db" in notes["broken"]
     assert notes["gone"] == f"no memory found in {gone}"
-    assert "lock" in notes["held"]
     assert "project.shared: must be true or false, not the text 'perhaps'" in notes["wrong"]
     assert not (gone / ".obra").exists(), "no memory is made by a search"
 
@@ -454,3 +455,16 @@ def test_the_home_is_where_the_variable_says_or_in_the_users_data_folder(
     assert home_folder({}) == home_folder({"ORCHESTRA_MEM_HOME": " "}) == expected
     with pytest.raises(StorageError, match="ORCHESTRA_MEM_HOME is c, a relative path: give an absolute path, or off"):
         home_folder({"ORCHESTRA_MEM_HOME": "c"})
+
+
+def test_a_home_that_is_a_relative_path_stops_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an invalid home, a project works and reports it; only sharing and the list of projects do not work."""
+    monkeypatch.setenv("ORCHESTRA_MEM_HOME", "c")
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread."})
+        assert "rye bread" in memory.get_orchestrator_context("next prompt").render()
+        (problem,) = problems_of(memory)
+        wrong = "ORCHESTRA_MEM_HOME is c, a relative path: give an absolute path, or off"
+        assert (problem["subject"], problem["problem"]) == ("home folder", wrong)
+        with pytest.raises(StorageError, match="there is no home folder: ORCHESTRA_MEM_HOME is off or a relative path"):
+            memory.share_decision(f"K{memory.facts()[0].id}")

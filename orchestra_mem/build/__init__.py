@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -151,12 +152,12 @@ def open_memory(
 
     if clock is not utc_now and (now := clock()).utcoffset() is None:
         raise ValueError(f"the clock returned {now}, which has no time zone; add one, as in lambda: datetime.now(UTC)")
-    home = home_folder(os.environ)
     wiring = wire(project, config, clock=clock, counter=counter, write_point=write_point, model=model)
     memory = wiring.manager()
     listed = not wiring.settings.documents.only_decisions and not (wiring.place.home / BACKUP_MARK).exists()
-    if listed and home:
-        ProjectRegistry(home).note_opened(wiring.listed())
+    with suppress(StorageError):  # an invalid home folder, which `status` reports
+        if listed and (home := home_folder(os.environ)):
+            ProjectRegistry(home).note_opened(wiring.listed())
     return memory
 
 

@@ -80,6 +80,20 @@ def database_file(home: Path, settings: Settings) -> Path | None:
     return None if settings.storage.url else home / _FILE
 
 
+def server_name(settings: Settings) -> str:
+    """Return the schema and server of a memory's database, without user and password; empty if it is in a file."""
+    if not settings.storage.url:
+        return ""
+    from orchestra_mem.adapters.database.postgres_dialect import told_name
+
+    return f"schema {settings.storage.schema_name} of {told_name(settings.storage.url)}"
+
+
+def machine_name(settings: Settings) -> str:
+    """Return the name of this machine among those that share a memory."""
+    return _plain(settings.storage.machine or socket.gethostname())
+
+
 def open_database(
     home: Path,
     settings: Settings,
@@ -227,7 +241,7 @@ def open_store(
         {"sessions": place.sessions, "memory": place.memory}, files=SqlSharedFiles(database),
         exclusive=lambda timeout_s: database.exclusive("documents", timeout_s=timeout_s),
         copies=working_copy(database, place.home, storage.schema_name),
-        machine=_plain(storage.machine or socket.gethostname()), **how,
+        machine=machine_name(settings), **how,
     )  # fmt: skip
 
 

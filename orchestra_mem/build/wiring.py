@@ -223,9 +223,12 @@ class Wiring:
         reporter = Reporter(
             log, ledger, settings, clock=clock, project=self.project, work=work, read_only=self.read_only
         )
-        is_log = settings.documents.only_decisions
+        log_path = self.place.documents()[0] if settings.documents.only_decisions else None
+        if log_path is None:
+            with reporter.tracking_problem("home folder"):  # without one, nothing is shared
+                log_path = shared_document(os.environ)
         shared = SharedDecisions(
-            path=self.place.documents()[0] if is_log else shared_document(os.environ), store=store, ledger=ledger,
+            path=log_path, store=store, ledger=ledger,
             project=lambda: settings.project.id or project_id(database), tags=settings.project.tags, name=self.project,
             shown=settings.context.shared_share > 0, redacted=redactor.text, sharers=lambda: _sharers(shared),
         )  # fmt: skip

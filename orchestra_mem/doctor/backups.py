@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from orchestra_mem.adapters.config_files import load_settings, with_values
 from orchestra_mem.adapters.database.database_copy import copy_to_file
+from orchestra_mem.adapters.database.files import is_in_use
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.files.exchange import exchange, settled
@@ -279,16 +279,11 @@ def _make_self_contained(config: Path, place: Place) -> list[str]:
 
 
 def check_unused(project: Path, then: str) -> None:
-    """Check that no program has the database file open, by ending its log, as only a sole connection can.
+    """Check that no program has the database file open.
 
     Raises:
         StorageError: A program has it open; the message ends with what to do `then`.
     """
     home = project / HOME
-    try:
-        address = f"{(home / _DATABASE).absolute().as_uri()}?mode=rw"
-        with closing(sqlite3.connect(address, uri=True, timeout=0)) as connection:
-            connection.execute("PRAGMA journal_mode = DELETE")
-    except sqlite3.Error as error:
-        if error.sqlite_errorname.startswith("SQLITE_BUSY"):
-            raise StorageError(f"another program has the memory in {home} open: end it, then {then}") from error
+    if is_in_use(home / _DATABASE):
+        raise StorageError(f"another program has the memory in {home} open: end it, then {then}")

@@ -22,7 +22,15 @@ from orchestra_mem.adapters.database.project_key import (
     take_mark_away,
 )
 from orchestra_mem.build import HOME
-from orchestra_mem.build.storage import Place, database_file, no_working_copy, open_database, open_store, working_copy
+from orchestra_mem.build.storage import (
+    Place,
+    database_file,
+    no_working_copy,
+    open_database,
+    open_store,
+    server_name,
+    working_copy,
+)
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings
@@ -119,6 +127,4 @@ def _route(home: Path, old: Settings, new: Settings) -> str:
 def _place(home: Path, settings: Settings) -> str:
     if (path := database_file(home, settings)) is not None:
         return f"{path} on {socket.gethostname()}"
-    from orchestra_mem.adapters.database.postgres_dialect import told_name
-
-    return f"schema {settings.storage.schema_name} of {told_name(settings.storage.url)}"
+    return server_name(settings)

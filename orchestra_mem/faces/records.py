@@ -93,6 +93,7 @@ def written_aside(file: Path, data: bytes, mode: int) -> Iterator[Path]:
 
 def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str, Any]:
     """Collect the usage of the window, the sizes of the tiers, the paths of the documents, and the known problems."""
+    from orchestra_mem.build.storage import machine_name, server_name
     from orchestra_mem.doctor.documents import disk_sizes, index_words, inspect_index
 
     # Built before `get_stats` is called, so that its failures are among the problems.
@@ -103,11 +104,14 @@ def status_record(memory: OrchestratorContextManager, project: Path) -> dict[str
     if memory.shared_decisions():
         documents["shared_log"] = str(memory.shared_log.path)
     newest = memory.operations(OperationFilter(limit=1))
+    settings = build.load_settings(project, os.environ)
+    server = server_name(settings)
     return {
         "project": str(project),
         "search_index": index_words(inspect_index(project), newest[-1].id if newest else 0),
         "documents": documents | {"session": str(session_path) if session_path else None},
-        "sizes": disk_sizes(project, build.load_settings(project, os.environ)),
+        "sizes": disk_sizes(project, settings),
+        "server": f"{server}, as machine {machine_name(settings)}" if server else "",
         "thresholds": {name: getattr(tracker, f"{name}_threshold") for name in ("warning", "refresh", "critical")},
         "next_context": {"tokens": found.tokens, "budget_tokens": found.budget_tokens, "is_sure": found.is_full},
         "sessions": {

@@ -32,6 +32,8 @@ def status_lines(record: Mapping[str, Any]) -> Iterator[str]:
     yield f"context  {about}{following['tokens']:,} of {following['budget_tokens']:,} tokens"
     yield f"search   {record['search_index']}"
     yield f"catalog  {_catalog(record['catalog'])}"
+    if record["server"]:
+        yield f"server   {record['server']}"
     sizes = [f"{name} {_size(size)}" for name, size in record["sizes"].items()]
     yield f"disk     {', '.join(sizes[:2])}"
     yield f"         {', '.join(sizes[2:])}"

@@ -28,7 +28,7 @@ from orchestra_mem.types import (
 )
 
 SHARED_LOG = "the shared decision log"
-NO_HOME = "there is no home folder: ORCHESTRA_MEM_HOME is off; unset it, or set it to a folder"
+NO_HOME = "there is no home folder: ORCHESTRA_MEM_HOME is off or a relative path; unset it, or name a folder"
 SHAREABLE_KINDS = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
 """Kinds of facts that can be shared."""
 _STANDS = MustKeepStatus.STANDING

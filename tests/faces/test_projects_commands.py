@@ -102,5 +102,5 @@ def test_without_a_home_each_command_says_so(run: Program, monkeypatch: pytest.M
     deciding = [["decisions", "shared"], *(["decisions", each, "K1"] for each in ("share", "unshare", "adopt"))]
     for command in (["projects", "list"], *asking, *deciding):
         run(*command, exit_code=4)
-        told = "there is no home folder: ORCHESTRA_MEM_HOME is off; unset it, or set it to a folder"
+        told = "there is no home folder: ORCHESTRA_MEM_HOME is off or a relative path; unset it, or name a folder"
         assert run.errors == f"orchestra-mem: {told}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import time
@@ -21,6 +22,7 @@ from orchestra_mem.build.storage import open_database
 from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from tests.conftest import Clock
+from tests.faces.conftest import Program
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
 from tests.processes import start
@@ -229,7 +231,7 @@ def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, config
 def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: Path) -> None:
     """An unreachable server and an invalid address or schema are errors that never contain the password."""
     away = {"storage": {"url": "postgresql://ann:secret1@127.0.0.1:1/db", "busy_timeout_s": 0.5}}
-    with pytest.raises(StorageError, match="the server cannot be reached") as error:
+    with pytest.raises(StorageError, match=r"postgresql://127\.0\.0\.1:1/db: .* the server cannot be reached") as error:
         open_memory(tmp_path, config=away)
     assert "secret1" not in str(error.value)
     for storage, problem in (
@@ -243,6 +245,21 @@ def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: P
         with pytest.raises(Exception, match=problem) as told:
             open_memory(tmp_path, config={"storage": storage})
         assert "secret1" not in str(told.value)
+
+
+def test_status_says_where_the_database_is_without_the_password(
+    tmp_path: Path, on_server: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status names the schema, the server and this machine, never the password."""
+    schema, url = on_server["schema_name"], on_server["url"]
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__URL", f"{url}&password=secret1" if "?" in url else url)
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__SCHEMA_NAME", schema)
+    monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__MACHINE", "laptop")
+    open_memory(tmp_path).close()
+    program = Program(tmp_path)
+    told = next(line for line in program("-C", tmp_path, "status").splitlines() if line.startswith("server"))
+    assert re.fullmatch(f"server   schema {schema} of postgresql://.*/postgres, as machine laptop", told)
+    assert "secret1" not in program("-C", tmp_path, "status", "--json")
 
 
 def test_doctor_looks_at_the_server(tmp_path: Path, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,3 +108,14 @@ def _has_content(path: Path) -> bool:
         return path.stat().st_size > 0
     except OSError:
         return False
+
+
+def is_in_use(path: Path) -> bool:
+    """Check whether a program has a database file open, by ending its log, as only a sole connection can."""
+    try:
+        address = f"{path.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True, timeout=0)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.Error as error:
+        return error.sqlite_errorname.startswith("SQLITE_BUSY")
+    return False

@@ -183,7 +183,7 @@ class PostgresDatabase(SqlDatabase):
             self._translated(f"locking {what}"),
             leased(
                 self._pool, self.schema, what, holder=self._holder, idle_s=2 * longest_s,
-                timeout_s=longest_s if timeout_s is None else timeout_s,
+                timeout_s=longest_s if timeout_s is None else min(timeout_s, longest_s),
             ),
         ):  # fmt: skip
             yield

@@ -155,7 +155,7 @@ def configure(connection: psycopg.Connection[Any]) -> None:
 
 
 def told_name(url: str) -> str:
-    """Return the server and the database of a connection string, without user and password.
+    """Return the server, its port and the database of a connection string, without user and password.
 
     Raises:
         StorageError: The string is invalid. The message gives no details, as they could reveal a password.
@@ -167,4 +167,5 @@ def told_name(url: str) -> str:
             "storage.url is not a valid PostgreSQL address: write special characters as %40 and so on, and use only "
             "parameters of libpq"
         ) from None
-    return f"postgresql://{given.get('host') or 'localhost'}/{given.get('dbname') or ''}"
+    port = f":{given['port']}" if given.get("port") else ""
+    return f"postgresql://{given.get('host') or 'localhost'}{port}/{given.get('dbname') or ''}"

@@ -64,7 +64,7 @@ class FileDocumentStore(DocumentReader):
     @contextmanager
     def lock(self, *, timeout_s: float | None = None) -> Iterator[None]:
         """See `ports.DocumentStore.lock`."""
-        timeout_s = self._lock_timeout_s if timeout_s is None else timeout_s
+        timeout_s = self._lock_timeout_s if timeout_s is None else min(timeout_s, self._lock_timeout_s)
         told = f" for {timeout_s:g} s" if timeout_s else ""
         if not self._thread_lock.acquire(timeout=timeout_s):
             raise LockTimeoutError(f"another thread has locked {self._lock_file}{told}")
