@@ -5,10 +5,9 @@ The shared log is an ordinary memory in the home folder. Its settings leave the 
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property, partial
@@ -16,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
-from orchestra_mem.adapters.config_files import CONFIG_PATH, load_settings, template_files
+from orchestra_mem.adapters.config_files import template_files
 from orchestra_mem.adapters.database import (
-    Database,
     SqlCatalogStore,
     SqlDraftStore,
     SqlEventLog,
@@ -30,10 +28,10 @@ from orchestra_mem.adapters.database import (
     project_key,
 )
 from orchestra_mem.adapters.files import why_read_only
-from orchestra_mem.adapters.home import home_folder
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
+from orchestra_mem.build.shared_log import prepare_shared_log, shared_document, sharers_in
 from orchestra_mem.build.storage import Place, named_by_memory, open_database, open_store
 from orchestra_mem.choices import EmbedderChoice, IsolationChoice
 from orchestra_mem.compression.service import Compression, ModelTools
@@ -48,7 +46,7 @@ from orchestra_mem.memory.parts import DocumentsLock, MemoryLock, MemoryParts
 from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.settings import Settings, StorageSettings
+from orchestra_mem.settings import Settings
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -56,11 +54,10 @@ from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.session_ending import SessionPaths
-from orchestra_mem.tiers.shared_decisions import SharedDecisions, sharers_of
+from orchestra_mem.tiers.shared_decisions import SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.embedders import WordLlamaEmbedder
@@ -72,49 +69,6 @@ if TYPE_CHECKING:
 
 # As many operations as a first search can index by itself, within 0.5 s.
 _AT_ONCE = 200
-# Settings of the shared log. No prompt contains the entire document, so it may be large and list all decisions.
-_SETTINGS: dict[str, object] = {
-    "project.name": "Shared decisions",
-    "project.shared": False,
-    "orchestrator.memory_dir": ".",
-    "orchestrator.session_dir": ".obra/sessions",
-    "orchestrator.context_window.max_tokens": 16_777_216,
-    "orchestrator.episodic_compression_threshold": 8_000_000,
-    "documents.only_decisions": True,
-    "documents.decisions_in_full": 100_000,
-    "documents.decisions_in_brief": 0,
-    "context.shared_share": 0.0,
-    "compression.auto": False,
-}
-_HEAD = "# The decisions that projects share: a memory like any other, but with decision_log.md as its only document.\n"
-
-
-def shared_document(environ: Mapping[str, str]) -> Path | None:
-    """Return the path of the shared log's document, which may not exist; None if there is no home folder."""
-    home = home_folder(environ)
-    return home and home / "shared" / f"{DocumentName.DECISION_LOG}.md"
-
-
-def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
-    """Create the shared log's folder with a settings file, so that all commands work there. Return its settings.
-
-    `storage` holds the sharing project's storage settings; all are used except those that name a database: the log is
-    in its own file, or on the server that its own settings name. The environment is ignored.
-
-    Raises:
-        ConfigError: The settings file was changed and is invalid.
-        StorageError: The folder cannot be written to.
-    """
-    path = folder / CONFIG_PATH
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            lines = (f"{key}: {json.dumps(value)}\n" for key, value in _SETTINGS.items())
-            path.write_text(_HEAD + "".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise storage_error(error, "creating the shared log in", folder) from error
-    how = storage.model_dump(mode="json", exclude={"url", "schema_name"})
-    return load_settings(folder, {}, {**_SETTINGS, "storage": how})
 
 
 class Wiring:
@@ -230,7 +184,8 @@ class Wiring:
         shared = SharedDecisions(
             path=log_path, store=store, ledger=ledger,
             project=lambda: settings.project.id or project_id(database), tags=settings.project.tags, name=self.project,
-            shown=settings.context.shared_share > 0, redacted=redactor.text, sharers=lambda: _sharers(shared),
+            shown=settings.context.shared_share > 0, redacted=redactor.text,
+            sharers=lambda: sharers_in(shared.document().parent),
         )  # fmt: skip
         self._look_at_documents(episodic, reporter, creates=creates and not self.read_only)
         for fault in redactor.faults():
@@ -386,14 +341,6 @@ class Wiring:
             Place.of(folder, settings), settings, clock=self.clock, counter=self.counter,
             write_point=self.write_point, model=None,
         ).manager()  # fmt: skip
-
-
-def _sharers(shared: SharedDecisions) -> dict[str, str]:
-    """Return the ids of the projects that shared the facts of the shared log; {} if its database cannot be read."""
-    path = shared.document().parent / ".obra" / "obra.db"
-    with suppress(OrchestraMemError), closing(Database(path, read_only=True)) as log:
-        return sharers_of(SqlEventLog(log), SqlLedger(log))
-    return {}
 
 
 def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:
