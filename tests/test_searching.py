@@ -442,15 +442,7 @@ def _delete_index(folder: Path, name: str, passes: int) -> None:
     assert passed[name] >= passes
 
 
-@pytest.mark.parametrize(
-    ("harm", "point", "passes"),
-    [
-        ("deleted", "add.commit.before", 1), ("deleted", "add.commit.after", 8), ("deleted", "mark.commit.after", 3),
-        ("deleted", "vectors.write.before", 2), ("killed", "create.commit.after", 1),
-        ("killed", "add.commit.before", 2), ("killed", "mark.commit.before", 2), ("killed", "vectors.write.after", 1),
-        ("killed", "vectors.commit.before", 1),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("harm", "point", "passes"), cases("an_index_is_lost_in_the_middle"))
 def test_an_index_that_is_lost_in_the_middle_has_everything_at_the_end(
     recorded: Path, tmp_path: Path, harm: str, point: str, passes: int
 ) -> None:

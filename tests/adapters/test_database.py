@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -225,6 +227,17 @@ def test_file_that_is_no_database_of_ours_is_refused_and_left_alone(
     assert str(error.value) == problem.format(path)
     assert path.read_bytes() == content
     assert [file.name for file in tmp_path.iterdir()] == ["obra.db"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this platform")
+@pytest.mark.parametrize(("make", "what"), [(Path.mkdir, "a folder"), (getattr(os, "mkfifo", Path.touch), "a pipe")])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None], what: str, read_only: bool) -> None:
+    """A folder or a FIFO in the database's place is called what it is, not a fault of the disk."""
+    make(path := tmp_path / "obra.db")
+    with pytest.raises(StorageError) as error:
+        Database(path, read_only=read_only)
+    assert str(error.value) == f"opening: {path} is {what}, not a database; move it away"
 
 
 # Transactions, threads, processes

@@ -23,6 +23,7 @@ from orchestra_mem.core.prompts import NOTES_KEYS, lines_schema
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.types import Json
+from tests.builders import cases
 from tests.timing import until
 
 ASKED = [Message(role=Role.SYSTEM, text="You answer."), Message(role=Role.USER, text="What? \ud800")]
@@ -373,14 +374,7 @@ def test_a_server_that_hangs_is_given_up(model: OpenAiModel, llama: Llama, ends:
     assert time.monotonic() - start < 2
 
 
-@pytest.mark.parametrize(
-    ("ends", "words"),
-    [
-        ("early", "broke off its answer after 2 tokens"),
-        ("error", "failed 2 tokens into its answer: out of slots"),
-        ("garbage", "sent an event that is not JSON: '<html>'"),
-    ],
-)
+@pytest.mark.parametrize(("ends", "words"), cases("a_server_that_dies_in_mid_answer_is_told"))
 def test_a_server_that_dies_in_mid_answer_is_told(
     model: OpenAiModel, llama: Llama, url: str, ends: str, words: str
 ) -> None:

@@ -5,6 +5,7 @@ One connection writes, guarded by a lock. Readers come from a pool, so that a lo
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -62,6 +63,9 @@ class Database(SqlDatabase):
         self._pool_lock = threading.Lock()
         self._readers: list[sqlite3.Connection] = []
         self._files = HeldFiles(path)
+        if os.path.exists(path) and not path.is_file():  # SQLite would report a disk error, or wait for the pipe
+            what = "a folder" if path.is_dir() else "a pipe" if path.is_fifo() else "no regular file"
+            raise StorageError(f"opening: {path} is {what}, not a database; move it away")
         with ExitStack() as opened, self._translated("opening"):
             self._address, copy = readable(path) if read_only else (path.absolute().as_uri(), None)
             if copy is not None:
@@ -276,8 +280,6 @@ class Database(SqlDatabase):
         text = f"{doing}: {self.path}: {error}"
         if known := database_error(error, text, kept="nothing recorded is lost"):
             return known
-        if code.startswith("SQLITE_CANTOPEN"):
-            return StorageError(f"{text}; its folder must exist, and the path must not be a folder")
         if code.startswith("SQLITE_IOERR"):
             # SQLite hides the system's error code, so an exceeded quota or file size limit looks like a failing disk.
             return StorageError(
@@ -287,7 +289,7 @@ class Database(SqlDatabase):
             return DatabaseDamagedError(
                 f"{text}; move the file away and restore it from a backup; the documents next to it are intact"
             )
-        return StorageError(text)
+        return StorageError(f"{text}; its folder must exist" if code.startswith("SQLITE_CANTOPEN") else text)
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:
