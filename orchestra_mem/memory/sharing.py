@@ -183,26 +183,32 @@ class SharingCalls:
         again: bool = False,
     ) -> SharedFact:  # fmt: skip
         """Record a fact as a separate operation, unless an active fact has the same `text` or original text `found`."""
-        self.facts(limit=0)
-        ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
-        alike = [
-            fact
-            for fact in ledger.must_keeps(kinds=SHAREABLE_KINDS)
-            if not said.isdisjoint((squeeze(fact.text).casefold(), squeeze(fact.found).casefold()))
-        ]
-        if standing := [fact for fact in alike if fact.status is _STANDS]:
-            return SharedFact(number=f"K{standing[-1].id}", text=standing[-1].text, is_new=False)
-        if alike and alike[-1].status is _REMOVED and alike[-1].author is Author.PERSON and not again:
-            raise InvalidChangeError(f"a person has removed K{alike[-1].id} from {where}: `--again` restores it")
-        key = "stated:" + hashlib.sha256(f"{len(alike)} {text.casefold()}".encode("utf-8", "surrogatepass")).hexdigest()
-        known = self._parts.log.operations(OperationFilter(idempotency_key=key))
-        operation = self.record_operation(
-            STATED_FACT, {"text": text, "kind": kind.value, **data}, critical=True, idempotency_key=key
-        )
-        self.facts(limit=0)
-        fact = ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)[0]
-        gone = [each for each in ledger.must_keeps(status=MustKeepStatus.SUPERSEDED) if each.superseded_by == fact.id]
-        return SharedFact(number=f"K{fact.id}", text=fact.text, is_new=not known, superseded=tuple(gone))
+        with self._parts.lock, self._parts.store.lock():  # or the fact would not be extracted at once
+            self.facts(limit=0)
+            ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
+            alike = [
+                fact
+                for fact in ledger.must_keeps(kinds=SHAREABLE_KINDS)
+                if not said.isdisjoint((squeeze(fact.text).casefold(), squeeze(fact.found).casefold()))
+            ]
+            if standing := [fact for fact in alike if fact.status is _STANDS]:
+                return SharedFact(number=f"K{standing[-1].id}", text=standing[-1].text, is_new=False)
+            if alike and alike[-1].status is _REMOVED and alike[-1].author is Author.PERSON and not again:
+                raise InvalidChangeError(f"a person has removed K{alike[-1].id} from {where}: `--again` restores it")
+            key = (
+                "stated:"
+                + hashlib.sha256(f"{len(alike)} {text.casefold()}".encode("utf-8", "surrogatepass")).hexdigest()
+            )
+            known = self._parts.log.operations(OperationFilter(idempotency_key=key))
+            operation = self.record_operation(
+                STATED_FACT, {"text": text, "kind": kind.value, **data}, critical=True, idempotency_key=key
+            )
+            self.facts(limit=0)
+            fact = ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)[0]
+            gone = [
+                each for each in ledger.must_keeps(status=MustKeepStatus.SUPERSEDED) if each.superseded_by == fact.id
+            ]
+            return SharedFact(number=f"K{fact.id}", text=fact.text, is_new=not known, superseded=tuple(gone))
 
 
 def _number(reference: str) -> int:
