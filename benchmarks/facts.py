@@ -48,6 +48,7 @@ TARGETS: dict[str, Target] = {
     "reversals_right": (">=", 0.60),
     "failures_closed_wrongly": ("<=", 0.15),
     "superseded_wrongly": ("<=", 0.02),
+    "alike_superseded_wrongly": ("<=", 0.25),
     "superseded_share_commits": ("<=", 0.10),
     "superseded_share_sessions": ("<=", 0.15),
     # tables of cues kept this share of the same recordings, at a recall of 0.23
@@ -214,6 +215,14 @@ def mended(split: str) -> tuple[float, float]:
     return sum(closed[True]) / len(closed[True]), sum(closed[False]) / len(closed[False])
 
 
+def superseded_alike() -> dict[bool, float]:
+    """Return the share of superseded facts among unseen pairs that are worded alike, by whether both facts hold."""
+    gone: dict[bool, list[bool]] = {True: [], False: []}
+    for pair in load_pairs(_DATA / "fact-pairs.jsonl", "test-alike"):
+        gone[not pair.changed].append(settle([pair.older, pair.newer])[0].status is not MustKeepStatus.STANDING)
+    return {both_hold: sum(found) / len(found) for both_hold, found in gone.items()}
+
+
 def _is_marked(settled: Sequence[MustKeep], old_turn: int, new_turn: int) -> bool:
     """Check whether the new decision was found and no fact of the old turn is still active."""
     old = [fact for fact in settled if fact.operation == old_turn and fact.kind is not MustKeepKind.FAILURE]
@@ -248,6 +257,9 @@ def measure(options: Options, report: Report) -> None:
         report.add(key.replace("superseded", "doubted"), share, n=series[truth], note="marked as perhaps superseded")
     for key, share in zip(("failures_closed", "failures_closed_wrongly"), mended("test"), strict=True):
         report.add(key, share, n=52, note="hand-written pairs; half of them only share the subject")
+    for both_hold, share in superseded_alike().items():
+        key = "alike_superseded_wrongly" if both_hold else "alike_superseded"
+        report.add(key, share, n=70, note="pairs of an unseen writer in six languages, worded alike")
     _measure_recordings(options, report)
     if options.model:
         _measure_model(options, report)
