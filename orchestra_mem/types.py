@@ -11,6 +11,8 @@ from orchestra_mem.design_names import MappingAccess
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
+VERSION, REPLACES = "version_sha", "replaces"
+"""Keys in the data of a versioned operation: the version's digest, and the operation that it replaces (`op 12`)."""
 AS_GIVEN = "as_given"
 """Key in an operation's `data` that holds a program's original value; the other fields are its readable form.
 

@@ -71,7 +71,7 @@ def test_many_operations_are_indexed_before_the_first_search_and_a_few_are_not(
     """A memory that was never searched loads the search for many operations, not for a few."""
     monkeypatch.setattr("orchestra_mem.memory.idle_worker._FOLLOW_S", 0.2)
     index = tmp_path / ".obra" / "index" / "search.db"
-    for number in range(300):
+    for number in range(600):
         memory.record_operation("note", {"text": f"Lamp {number} was changed."})
         if number == 20:
             time.sleep(1)

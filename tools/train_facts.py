@@ -78,7 +78,7 @@ _FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete fil
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
 # Weights of pairs outside of series, as series have many: of any pair, of a pair that differs only in a value, and of
 # facts of unrelated series.
-_PAIR, _OF_ONE_FORM, _ACROSS = 3.0, 6.0, 0.5
+_PAIR, _OF_ONE_FORM, _ACROSS = 3.0, 14.0, 0.5
 _AS_DENSE = ("talk", "notes")  # series of commits and of agents hold more facts than real ones
 _FOLDS = 6
 _STEPS = 63  # quantisation steps per sign: half as many cost 1 % of the kinds, more change nothing

@@ -9,9 +9,6 @@ from datetime import datetime
 
 from orchestra_mem.types import Json
 
-VERSION, REPLACES = "version_sha", "replaces"
-"""Keys in the data of a versioned operation: the version's digest, and the operation that it replaces (`op 12`)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryOperation:

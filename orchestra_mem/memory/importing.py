@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from orchestra_mem.core.histories import REPLACES, VERSION, History, HistoryFault, HistoryOperation, OnFault
+from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
 from orchestra_mem.errors import HistoryError, InvalidOperationError
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.types import Operation, OperationFilter
+from orchestra_mem.types import REPLACES, VERSION, Operation, OperationFilter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

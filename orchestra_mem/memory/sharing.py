@@ -20,7 +20,16 @@ from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.tiers.shared_decisions import SHAREABLE_KINDS, SHARED_LOG, SharedDecisions, tag_fault
-from orchestra_mem.types import STATED_FACT, Author, Json, MustKeep, MustKeepKind, MustKeepStatus, OperationFilter
+from orchestra_mem.types import (
+    REPLACES,
+    STATED_FACT,
+    Author,
+    Json,
+    MustKeep,
+    MustKeepKind,
+    MustKeepStatus,
+    OperationFilter,
+)
 
 _NUMBER = re.compile(r"[Kk]?(\d{1,18})")
 _STANDS, _REMOVED = MustKeepStatus.STANDING, MustKeepStatus.REMOVED
@@ -94,8 +103,6 @@ class SharingCalls:
             NotFoundError: There is no such fact.
             StorageError: The shared log cannot be used.
         """
-        from orchestra_mem.core.histories import REPLACES  # imported here, because most commands do not need it
-
         parts, tags = self._parts, [*dict.fromkeys(map(squeeze, tags))]
         self.shared_log.document()
         if not parts.settings.project.shared:

@@ -19,6 +19,7 @@ from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.ports import EventLog, Ledger
 from orchestra_mem.tiers.document_writer import EditedText
 from orchestra_mem.types import (
+    REPLACES,
     STATED_FACT,
     Author,
     DocumentName,
@@ -148,8 +149,6 @@ class FactExtractor:
 
     def _replaced_by(self, operation: Operation) -> int:
         """Return the id of the older version, by the same agent, that an operation replaces; 0 if it replaces none."""
-        from orchestra_mem.core.histories import REPLACES
-
         named = operation.data.get(REPLACES) if isinstance(operation.data, dict) else None
         number = str(named).removeprefix("op ")[:18]
         if not number.isdecimal():

@@ -12,9 +12,8 @@ from datetime import date
 from functools import lru_cache
 from typing import TypeVar
 
-from orchestra_mem.core.histories import VERSION
 from orchestra_mem.core.text import visible
-from orchestra_mem.types import AS_GIVEN, Json, Operation
+from orchestra_mem.types import AS_GIVEN, VERSION, Json, Operation
 
 T = TypeVar("T")
 
