@@ -40,8 +40,8 @@ _ASKED_FOR = {
     stem(did): did
     for did in (*_DID.values(), "created", "failed", "blocked", "deferred", "cancelled", "decided", "executed")
 } | {
-    "complet": "finished", "add": "created", "ran": "executed", "decis": "decided", "rule": "rules",
-    "constraint": "rules", **dict.fromkeys(("wrong", "error", "failur", "problem"), "failed"),
+    "complet": "finished", "add": "created", "ran": "executed", "decis": "decided", "rule": "rule",
+    "constraint": "rule", **dict.fromkeys(("wrong", "error", "failur", "problem"), "failed"),
 }  # fmt: skip
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
