@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -117,6 +118,10 @@ def with_project(kind: Callable[..., _Found], found: Any, project: ListedProject
     return kind(**known, project=project.label, project_id=project.id, path=project.path, **more)
 
 
+# The time and the number in the heading of a decision, which differ in each project that adopted it.
+_OWN_MARKS = re.compile(r"\[\d{4}[^\]]*\]|\(K\d+\)")
+
+
 def merge_answers(
     found: Sequence[tuple[ListedProject, tuple[Answer, Sequence[int]]]], notes: Sequence[str], limit: int
 ) -> ProjectsAnswer:
@@ -125,10 +130,12 @@ def merge_answers(
     for project, (answer, lines) in found:
         for hit, line in zip(answer.hits, lines, strict=True):
             joined.setdefault((project.id, hit.chunk.key), with_project(ProjectHit, hit, project, line=line))
-    alike: dict[tuple[str, bool], dict[str, str]] = {}  # labels of projects by id, the likeliest hit's first
+    alike: dict[tuple[object, ...], dict[str, str]] = {}  # labels of projects by id, the likeliest hit's first
     hits = []
     for hit in sorted(joined.values(), key=lambda hit: (hit.perhaps, -hit.likelihood)):
-        named = alike.setdefault((squeeze(hit.chunk.text).casefold(), bool(hit.superseded_by)), {})
+        chunk, above = hit.chunk, _OWN_MARKS.sub("", " > ".join(hit.chunk.heading))
+        said = (*(squeeze(each).casefold() for each in (chunk.text, chunk.kind, above)), bool(hit.superseded_by))
+        named = alike.setdefault(said, {})
         named.setdefault(hit.project_id, hit.project)
         if hit.project_id == next(iter(named)):
             hits.append((hit, named))

@@ -144,7 +144,7 @@ class SharingCalls:
 
         Raises:
             NotFoundError: This project has not shared it, or a person has removed it.
-            InvalidChangeError: People have added lines below it that are for the same projects.
+            InvalidChangeError: People have added lines to its entry.
             StorageError: The shared log cannot be used.
         """
         self.shared_log.document()
@@ -159,7 +159,7 @@ class SharingCalls:
             (name,) = log.documents.names()
             before = log.documents.text(name)
             if (after := with_tags(before, entry.number, tags)) == before:
-                why = "lines that people have added below it are for the same projects"
+                why = "people have added lines to it, or it has no readable line that says who shared it"
                 raise InvalidChangeError(f"{self.shared_log.path}:{entry.line}: change this by hand, as {why}")
             log.documents.save(name, after, expected=before)
             log.facts(limit=0)  # reads the edit

@@ -179,7 +179,10 @@ class SharedDecisions:
         """Return the entry of a fact (`K12`) that this project shared; raise `NotFoundError` if there is none."""
         for each in self.all():
             if each.origin == fact and self.is_own(each):
-                return each
+                own = self.ledger.must_keep(int(fact[1:]))
+                if each.text in map(self._lifted, (own.text, own.found)):
+                    return each
+                raise NotFoundError(f"{each.number} of {SHARED_LOG} says {each.text!r}, but {fact} here {own.text!r}")
         why = self.problem or "`decisions shared` lists what is; what others shared, delete in its document"
         raise NotFoundError(f"{fact} of this project is not in {SHARED_LOG}: {why}")
 

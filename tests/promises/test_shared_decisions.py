@@ -315,15 +315,27 @@ def test_a_project_changes_the_tags_of_what_it_shared_and_takes_it_back(home: Pa
     assert told()[0] == (EVERYBODYS, ("web", "phone"))
     with pytest.raises(NotFoundError, match="K1 of this project is not in the shared decision log"):
         web.unshare_decision("K1")
-    with pytest.raises(InvalidChangeError, match="change this by hand, as lines that people have added below it"):
+    with pytest.raises(InvalidChangeError, match="change this by hand, as people have added lines to it"):
         shop.unshare_decision("K1")
-    edit(log_of(home), ("- Never deploy on Mondays.", "### Never deploy on Mondays."))
+    edit(log_of(home), ("- Never deploy on Mondays.", "The bank demands it."))
+    with pytest.raises(InvalidChangeError, match="change this by hand, as people have added lines to it"):
+        shop.unshare_decision("K1")
+    edit(log_of(home), ("The bank demands it.", "### Never deploy on Mondays."))
     assert shop.unshare_decision("K1").text == EVERYBODYS
     web.share_decision("K2")
     assert [text for text, _ in told()] == [text for text, _ in rest]
     assert "*Shared by shop" not in log_of(home).read_text("utf-8")
     with pytest.raises(InvalidChangeError, match="a person has removed K2 from the shared decision log: `--again`"):
         web.share_decision("K1")
+
+
+def test_a_copied_project_takes_back_no_other_decision_of_the_same_number(home: Path, opened: Open) -> None:
+    """A project takes back what has both its number and its text: a copy may give the number to another decision."""
+    shop = opened("shop", EVERYBODYS)
+    shop.share_decision("K1")
+    edit(log_of(home), (EVERYBODYS, "Never log the numbers of anything."))
+    with pytest.raises(NotFoundError, match=r"says 'Never log the numbers of anything.', but K1 here"):
+        shop.unshare_decision("K1")
 
 
 def test_what_a_person_took_out_is_not_shared_again(home: Path, opened: Open) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.markdown import PIN
@@ -29,6 +30,7 @@ _SWALLOWED = re.compile(r", K\d|\bfor\b", re.IGNORECASE)
 _WRITTEN = re.compile(r"#+[^\w\[]*\[\d{4}-\d\d-\d\d")
 _SUPERSEDED = re.compile(r"\s*\*Superseded.*\*\s*")
 _PERHAPS = re.compile(r"\s*[*(]perhaps superseded by (K\d+)\.?[*)]\s*", re.IGNORECASE)
+_MACHINES = (_LINE, _PERHAPS, _SUPERSEDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,8 @@ def told_origin(data: Json) -> str:
 def with_tags(text: str, number: str, tags: Collection[str] | None) -> str:
     """Return the document with other tags for an entry, or without the entry if `tags` is None.
 
-    Nothing changes without a "Shared by" line, or if a deletion would change for whom the list items below are.
+    Nothing changes without a "Shared by" line, or if a deletion would take people's lines along, or change for whom or
+    below which entry they are.
     """
     rows, said = text.split("\n"), [line for line in owned_lines(text) if line.fact]
     for line, behind in zip(said, [*said[1:], None], strict=True):
@@ -89,7 +92,11 @@ def with_tags(text: str, number: str, tags: Collection[str] | None) -> str:
         if tags is not None:
             head = re.sub(r"(; for [^;]+)?\.?\*\s*$", "", rows[last])
             rows[last] = f"{head}; for {', '.join(tags)}.*" + "\r" * rows[last].endswith("\r")
-        elif behind is None or behind.row.startswith("#") or behind.section != line.section:
+            break
+        below = [rows[row] for row in takewhile(lambda row: not rows[row].startswith("#"), found[1:])]
+        if not all(not row.strip() or any(each.fullmatch(row) for each in _MACHINES) for row in below):
+            break
+        if behind is None or behind.row.startswith("#") or behind.section != line.section:
             del rows[line.place : last + 1 + (not "".join(rows[last + 1 : last + 2]).strip())]
         break
     return "\n".join(rows)
