@@ -348,7 +348,7 @@ class Lifecycle:
         finished = self._finish_flushes()
         if self.session is None:
             return finished
-        with self._parts.store.lock():
+        with self.documents.held(timeout_s=None):
             if (session := self._begin_flush(self.session)) is None:
                 return finished
             path = self._finish_flushes()
@@ -393,7 +393,7 @@ class Lifecycle:
         """Complete interrupted flushes. Return the path of the last archived document; None if nothing was flushed."""
         path = None
         for session, closing in self._parts.log.flushing():
-            with self._parts.store.lock():
+            with self.documents.held(timeout_s=None):
                 self._update_documents(VersionReason.FLUSH)
                 path = self._parts.session.finish(session, closing)
         return path

@@ -17,7 +17,14 @@ from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
-from orchestra_mem.errors import ClosedError, DocumentError, LockTimeoutError, OrchestraMemError, StorageReadOnlyError
+from orchestra_mem.errors import (
+    ClosedError,
+    DocumentConflictError,
+    DocumentError,
+    LockTimeoutError,
+    OrchestraMemError,
+    StorageReadOnlyError,
+)
 from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
 from orchestra_mem.tiers.catalog import MemoryCatalog
@@ -46,6 +53,7 @@ logger = logging.getLogger(__name__)
 _TICK_NS = 50_000_000
 # Seconds after which it is reported that others hold the documents.
 _TOLD_AFTER_S = 30.0
+_MUST_NOT_BE_WRITTEN = DocumentError, StorageReadOnlyError
 
 
 class MemoryLock:
@@ -125,15 +133,25 @@ class DocumentsLock:
                     raise
             while self._left and self._busy_since is None:
                 step, given = self._left.pop(0)
-                step(*given)
+                try:
+                    step(*given)
+                except BaseException as error:
+                    # A document that must not be written is reported here; its next write finds the same fault.
+                    if isinstance(error, DocumentConflictError) or not isinstance(error, _MUST_NOT_BE_WRITTEN):
+                        self._left.insert(0, (step, given))
+                    raise
             yield self._busy_since is None
 
     def run(self, step: Callable[..., object], *given: object) -> None:
         """Run a step under the lock, now or, if others hold the lock, when this memory next gets it."""
-        if (step, given) not in self._left:
-            self._left.append((step, given))
-        with self.held():
-            pass
+        free = False
+        try:
+            with self.held() as free:
+                if free:
+                    step(*given)
+        finally:
+            if not free and (step, given) not in self._left:
+                self._left.append((step, given))
 
     def problems(self) -> list[Json]:
         """Return who holds the lock, if the last call did not get it, in the format that `status` shows."""

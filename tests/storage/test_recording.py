@@ -19,8 +19,11 @@ from filelock import FileLock
 from orchestra_mem import LockTimeoutError, StorageError, open_memory
 from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog
 from orchestra_mem.adapters.database.database_copy import copy_database
+from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.catalog_types import ItemFilter
+from orchestra_mem.errors import StorageFullError
+from orchestra_mem.memory.parts import DocumentsLock
 from orchestra_mem.settings import Settings
 from orchestra_mem.types import Operation, Session, SessionStatus
 from tests.conftest import START
@@ -233,3 +236,41 @@ def test_a_flush_that_was_killed_is_finished_although_the_documents_were_held(tm
         memory.refresh()
         assert not document.exists()
         assert len(memory.sessions()) == 2
+
+
+def test_a_flush_first_mends_the_document_that_an_opening_could_not(tmp_path: Path) -> None:
+    """If others hold the documents at opening, a flush first mends the entry that a killed process left torn."""
+    with open_memory(tmp_path, config=SMALL) as memory:
+        for number in range(1, 30):
+            memory.record_operation("note", {"text": f"We baked batch {number}."})
+        memory.refresh()
+    (document,) = (tmp_path / ".obra" / "sessions").glob("*.md")
+    whole = document.read_text("utf-8")
+    document.write_text(whole + "\n##", "utf-8")
+    with FileLock(tmp_path / ".obra" / "obra.lock") as held, open_memory(tmp_path, config=SMALL) as memory:
+        held.release()
+        archived = memory.flush_session()
+        assert archived is not None
+        assert "\n##\n" not in archived.read_text("utf-8")
+
+
+def test_a_step_that_failed_once_the_documents_were_free_is_tried_again(tmp_path: Path) -> None:
+    """A step that was left at opening and then fails is run by the next call that holds the documents."""
+    store = FileDocumentStore(lock_file=tmp_path / "lock", versions=tmp_path / "versions", lock_timeout_s=0.2)
+    lock = DocumentsLock(store)
+    done: list[str] = []
+
+    def step(name: str) -> None:
+        done.append(name)
+        if done == ["one"]:
+            raise StorageFullError("no space")
+
+    with FileLock(tmp_path / "lock"):
+        lock.run(step, "one")
+        lock.run(step, "two")
+    assert done == []
+    with pytest.raises(StorageFullError):
+        lock.run(step, "three")
+    with lock.held() as free:
+        assert free
+    assert done == ["one", "one", "two", "three"]

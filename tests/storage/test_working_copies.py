@@ -5,6 +5,7 @@ Many rounds of edits, cuts and kills are in `benchmarks/machines.py`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -34,7 +35,7 @@ from orchestra_mem.faces.views import conflicts_view
 from orchestra_mem.types import SharedFile
 from tests.memories import SMALL, problems_of
 from tests.postgres_server import PostgresServer
-from tests.processes import python
+from tests.processes import python, start
 from tests.promises.conftest import work
 from tests.promises.test_redaction import SECRET, _leaks
 from tests.storage.conftest import Machine
@@ -527,14 +528,53 @@ def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_afte
             assert time.monotonic() - began < 7  # less than the lease of 8 s
 
 
-def test_a_process_that_stopped_while_it_held_the_documents_loses_them(laptop: Machine) -> None:
-    """The server ends the connection of a holder that has been idle for twice as long as others wait."""
-    home, config = laptop.project / ".obra", load_settings(laptop.project, {}, laptop.config)
-    opened = [closing(open_database(home, config, wait_s=wait_s)) for wait_s in (1.5, 12)]
+_STOPS = """
+import json, os, signal, sys
+from pathlib import Path
+from orchestra_mem import StorageError
+from orchestra_mem.build import load_settings
+from orchestra_mem.build.storage import open_database
+project = Path(sys.argv[1])
+database = open_database(project / ".obra", load_settings(project, {}, json.loads(sys.argv[2])), wait_s=1.5)
+try:
+    with database.exclusive("documents"):
+        print("held", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+except StorageError as error:
+    print(error)
+database.close()
+"""
+
+
+def test_a_process_that_stopped_while_it_held_the_documents_loses_them_and_is_told(laptop: Machine) -> None:
+    """A stopped process keeps the documents for the time of a lease; when it goes on, it raises an error."""
+    stopped = start("-c", _STOPS, laptop.project, json.dumps(laptop.config))
+    try:
+        assert stopped.stdout is not None
+        assert stopped.stdout.readline() == "held\n"
+        with closing(open_database(laptop.project / ".obra", laptop.settings(), wait_s=12)) as other:
+            assert isinstance(other, PostgresDatabase)
+            with other.exclusive("documents"):  # after 8 s, the length of a lease
+                os.kill(stopped.pid, signal.SIGCONT)
+                said, failed = stopped.communicate(timeout=30)
+        assert re.match(r"this process held the documents for \d+ s and lost them, .*another process may have", said)
+        assert failed == ""
+    finally:
+        stopped.kill()
+        stopped.communicate()
+
+
+def test_a_process_that_works_for_long_keeps_the_documents(laptop: Machine, postgres: PostgresServer) -> None:
+    """A holder that works for longer than a lease lasts keeps the documents, even if its connections were cut."""
+    opened = [closing(open_database(laptop.project / ".obra", laptop.settings(), wait_s=wait_s)) for wait_s in (1, 10)]
     with opened[0] as one, opened[1] as other:
         assert isinstance(one, PostgresDatabase)
         assert isinstance(other, PostgresDatabase)
-        with one.exclusive("documents"), other.exclusive("documents"):  # after 8 s, the length of a lease
-            pass
         with one.exclusive("documents"):
+            with pytest.raises(LockTimeoutError, match=f"process {os.getpid()} on"):
+                other.exclusive("documents").__enter__()
+            postgres.cut_connections()
+            with pytest.raises(LockTimeoutError, match=f"process {os.getpid()} on"):
+                other.exclusive("documents", timeout_s=2).__enter__()
+        with other.exclusive("documents"):
             pass

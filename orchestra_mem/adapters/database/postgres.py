@@ -26,7 +26,7 @@ from orchestra_mem.adapters.database.postgres_dialect import (
     schema_statements,
     told_name,
 )
-from orchestra_mem.adapters.database.postgres_lease import leased, new_holder
+from orchestra_mem.adapters.database.postgres_lease import Leases
 from orchestra_mem.adapters.database.statements import SqlDatabase, Values, Written, bound, columns_of, written
 from orchestra_mem.errors import (
     LockTimeoutError,
@@ -73,7 +73,6 @@ class PostgresDatabase(SqlDatabase):
         super().__init__(told_name(url), write_point=write_point, read_only=read_only)
         self.schema = schema
         self._commits = 0
-        self._holder = new_holder()
         self._is_away = False
         self._turn = _TURN.format(_LOCK.format(schema))
         self._busy_timeout_s = busy_timeout_s = max(0.1, busy_timeout_s)
@@ -92,6 +91,7 @@ class PostgresDatabase(SqlDatabase):
             url, min_size=1, max_size=_MOST_CONNECTIONS, timeout=busy_timeout_s, open=False, kwargs=how,
             configure=configure, check=lambda connection: _check(connection, pool), reconnect_timeout=busy_timeout_s,
         )  # fmt: skip
+        self._leases = Leases(pool, schema, idle_s=2 * busy_timeout_s)
         weakref.finalize(self, self._pool.close)  # ends the pool's threads if the database is never closed
         try:
             with self._translated("opening"):
@@ -176,16 +176,11 @@ class PostgresDatabase(SqlDatabase):
 
     @contextmanager
     def exclusive(self, what: str, *, timeout_s: float | None = None) -> Iterator[None]:
-        """Hold the lock named `what`, exclusive across machines and independent of transactions; see `leased`."""
+        """Hold the lock named `what`, exclusive across machines and independent of transactions; see `Leases`."""
         self._check_open()
         longest_s = self._busy_timeout_s
-        with (
-            self._translated(f"locking {what}"),
-            leased(
-                self._pool, self.schema, what, holder=self._holder, idle_s=2 * longest_s,
-                timeout_s=longest_s if timeout_s is None else min(timeout_s, longest_s),
-            ),
-        ):  # fmt: skip
+        timeout_s = longest_s if timeout_s is None else min(timeout_s, longest_s)
+        with self._translated(f"locking {what}"), self._leases.held(what, timeout_s=timeout_s):
             yield
 
     @contextmanager
