@@ -19,12 +19,14 @@ from orchestra_mem.adapters.database.project_key import (
     mark_arriving,
     mark_moved,
     moved_words,
+    shared_name,
     take_mark_away,
 )
 from orchestra_mem.build import HOME
 from orchestra_mem.build.storage import (
     Place,
     database_file,
+    given_name,
     no_working_copy,
     open_database,
     open_store,
@@ -67,6 +69,8 @@ def move_database(
             if left and not is_complete:
                 raise StorageError(f"already moved: {left}")
             if not left:
+                if not settings.storage.url:  # on a server, the memory has a name of its own
+                    shared_name(source, given_name(settings), settings.project.name, changed=True)
                 mark_moved(source, _words(route, settings, target))  # first, as it may be refused
             with opened.transaction("copy"):
                 if not left:

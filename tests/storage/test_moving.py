@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -275,6 +276,34 @@ def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: Postgre
         assert len(memory.operations()) == 2
         assert other.files() == before
     postgres.drop(schema)
+
+
+def test_a_memory_keeps_its_name_when_it_moves(tmp_path: Path, on_server: dict[str, Any]) -> None:
+    """A move takes the name along, from a file those in its settings, and no other folder's name replaces it."""
+    laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
+    in_file, there = ({**laptop.config, "storage": each} for each in ({}, on_server))
+    beyond = {**there, "storage": {**on_server, "schema_name": f"{on_server['schema_name']}_b"}}
+    bread = {"project": {"id": "8", "name": "Bread"}}
+    laptop.open(config={**in_file, **bread}).close()
+    laptop.move({**in_file, **bread}, {**there, **bread})
+    desk.project = desk.project.rename(desk.project.with_name("oven"))
+    assert _project_in(desk, there) == _project_in(laptop, there) == 'project: "Bread (ID: 8)"'
+    laptop.move(there, beyond)
+    (mill := desk.project.with_name("mill")).mkdir()
+    other = Machine(mill, {**beyond, "project": {"name": "Mill"}})
+    assert [_project_in(each, other.config) for each in (other, laptop)] == ['project: "Bread (ID: 8)"'] * 2
+    laptop.move(beyond, in_file)
+    laptop.move({**in_file, "project": {"name": "Rolls"}}, beyond)
+    shutil.rmtree(mill / ".obra")
+    assert _project_in(other, other.config) == 'project: "Rolls (ID: 8)"'
+
+
+def _project_in(machine: Machine, config: dict[str, Any]) -> str:
+    """Open the memory and return the project as the decision log names it."""
+    with machine.open(config=config) as memory:
+        memory.refresh()
+    (line,) = [row for row in machine.log.read_text("utf-8").split("\n") if row.startswith("project: ")]
+    return line
 
 
 def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path, on_server: dict[str, Any]) -> None:
