@@ -23,6 +23,7 @@ from orchestra_mem.doctor.moves import move_database, reactivate
 from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
+from tests.faces.conftest import Program
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
 from tests.processes import python, start
@@ -226,6 +227,39 @@ def test_a_copy_left_by_an_interrupted_move_is_not_made_usable(tmp_path: Path, o
     machine.move(SMALL, elsewhere)
     with pytest.raises(StorageError, match=r"already moved: .*_b of"):
         machine.move(SMALL, machine.config)
+
+
+@pytest.mark.parametrize("to_server", [True, False])
+def test_a_copy_whose_old_place_is_lost_is_used_when_a_person_says_so(
+    tmp_path: Path, on_server: dict[str, Any], to_server: bool
+) -> None:
+    """With `--old-place-lost`, the copy of a killed move becomes the memory, with every row and a warning."""
+    machine = Machine.of(tmp_path, "laptop", on_server)
+    in_file = {**machine.config, "storage": {}}
+    old, new = (in_file, machine.config) if to_server else (machine.config, in_file)
+    with machine.open(config=old) as memory:
+        work(memory, 20)
+        memory.refresh()
+    python(_KILLED, machine.project, json.dumps(old), json.dumps(new), status=-9)
+    with pytest.raises(StorageError) as told:
+        move_database(machine.project, machine.settings(new), machine.settings(old), on_table=lambda table, rows: None)
+    assert str(told.value).startswith("the move of this memory from ")
+    if to_server:
+        machine = Machine.of(tmp_path, "desk", on_server)
+        (machine.project / ".obra").mkdir()
+    there = ["--to", on_server["url"], "--schema", on_server["schema_name"]] if to_server else ["--to", "file"]
+    run, finish = Program(machine.project), ["-C", machine.project, "move", *there, "--old-place-lost"]
+    with pytest.raises(StorageError, match=r"was interrupted: .* If that place is lost.*`--old-place-lost`"):
+        reactivate(machine.project, machine.settings(new))
+    run(*finish)
+    assert "the old place may still be in use: what is recorded there from now on is missing here" in " ".join(
+        run.errors.split()
+    )
+    with machine.open(config=new) as memory:
+        assert len(memory.operations()) == 20
+        assert memory.record_operation("note", {"text": "One more loaf."}).id == 21
+    run(*finish, exit_code=2)
+    assert "there is no copy of an interrupted move" in " ".join(run.errors.replace("│", " ").split())
 
 
 def test_who_records_where_the_memory_was_moved_from_is_told(

@@ -80,7 +80,8 @@ def _mark(database: SqlDatabase, key: str, value: str, words: str) -> None:
 def _unfinished(route: str) -> str:
     return (
         f"the move of this memory {route} was interrupted: repeat the same `orchestra-mem move` with the storage "
-        "settings of the old place, which may still be in use"
+        "settings of the old place, which may still be in use. If that place is lost, `orchestra-mem move --to` here "
+        "with `--old-place-lost` continues with this copy"
     )
 
 
