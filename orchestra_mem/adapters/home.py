@@ -109,6 +109,8 @@ class ProjectRegistry:
         made = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
         with telling("writing to", self.folder):
             if project == old or (not passing and self._is_passing(project.path)):
+                if project == old and project.memory:
+                    os.utime(file)  # tells which folder of the memory was opened last on this day
                 return
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for left in self.folder.glob("*.tmp"):  # left by a killed process
@@ -127,7 +129,7 @@ class ProjectRegistry:
 
         A moved project has only its present folder; one on a server has the folder that was opened last.
         """
-        read = sorted((each for _, each in self._files()), key=lambda each: (each.last_opened, each.path))
+        read = [each for _, each in sorted(self._files(), key=lambda found: (found[1].last_opened, _written(found[0])))]
         there = {each.path for each in read if has_memory(each.path)}
         last = {each.memory: each for each in read if each.path in there}
         hidden = [each for each in read if each.memory and each is not last.get(each.memory, each)]
@@ -166,6 +168,13 @@ class ProjectRegistry:
     def _is_passing(self, path: Path) -> bool:
         temporary = os.path.realpath(tempfile.gettempdir())
         return path.is_relative_to(temporary) and not Path(os.path.realpath(self.folder)).is_relative_to(temporary)
+
+
+def _written(file: Path) -> int:
+    """Return when a file was last written, in nanoseconds; 0 if it is missing."""
+    with suppress(OSError):
+        return file.stat().st_mtime_ns
+    return 0
 
 
 def _read(file: Path) -> ListedProject | None:

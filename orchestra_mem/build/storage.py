@@ -178,18 +178,26 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> CopyHistory:
     return copies
 
 
+def given_name(settings: Settings) -> list[str]:
+    """Return the project's id and name as the settings give them; the name is empty if it is only the folder's."""
+    project = settings.project
+    return [project.id, project.name if settings.origin_of("project.name") != DEFAULT_ORIGIN else ""]
+
+
 def named_by_memory(database: SqlDatabase, home: Path, settings: Settings) -> Settings:
     """Return the settings with the id and the name that the memory on the server has, as documents contain them.
 
-    The first folder gives them to the memory, and later each folder in whose settings they are changed.
+    The first folder whose settings contain them gives them to the memory, and later each folder in which they change.
     """
-    project = settings.project
-    own = [project.id, project.name if settings.origin_of("project.name") != DEFAULT_ORIGIN else ""]
-    with closing(working_copy(database, home, settings.storage.schema_name)) as copies:
-        changed = any(own) and copies.about("project") not in ("", json.dumps(own))
-        known = shared_name(database, own if changed else [project.id, project.name], changed=changed)
-        if not database.read_only:
-            copies.note("project", json.dumps(own))
+    project, own = settings.project, given_name(settings)
+    if database.read_only:
+        known = shared_name(database, own, project.name, changed=False)
+    else:
+        with closing(working_copy(database, home, settings.storage.schema_name)) as copies:
+            was = json.loads(noted) if (noted := copies.about("project")) else own
+            now = [new or old for new, old in zip(own, was, strict=True)]  # some programs pass a name, others do not
+            known = shared_name(database, own, project.name, changed=now != was)
+            copies.note("project", json.dumps(now))
     named = project.model_copy(update=dict(zip(("id", "name"), known, strict=True)))
     return settings.model_copy(update={"project": named})
 

@@ -19,12 +19,14 @@ from orchestra_mem.adapters.database.project_key import (
     mark_arriving,
     mark_moved,
     moved_words,
+    shared_name,
     take_mark_away,
 )
 from orchestra_mem.build import HOME
 from orchestra_mem.build.storage import (
     Place,
     database_file,
+    given_name,
     no_working_copy,
     open_database,
     open_store,
@@ -65,8 +67,10 @@ def move_database(
             left, arriving = moved_words(source), arriving_route(opened)
             is_complete = bool(arriving) and _moved(arriving) in left  # interrupted after the source was marked
             if left and not is_complete:
-                raise StorageError(f"already moved: {left}")
+                raise StorageError(left if arriving_route(source) else f"already moved: {left}")
             if not left:
+                if not settings.storage.url:  # on a server, the memory has a name of its own
+                    shared_name(source, given_name(settings), settings.project.name, changed=True)
                 mark_moved(source, _words(route, settings, target))  # first, as it may be refused
             with opened.transaction("copy"):
                 if not left:
@@ -82,20 +86,24 @@ def move_database(
     return copied
 
 
-def reactivate(project: Path, settings: Settings) -> bool:
+def reactivate(project: Path, settings: Settings, *, old_place_lost: bool = False) -> bool:
     """Make the old database of a moved memory usable again, as well as the new; False if the memory was not moved.
 
+    With `old_place_lost`, make the copy of an interrupted move usable instead; False if there is none. What is recorded
+    at the old place, if that is in use after all, does not get into the copy.
+
     Raises:
-        StorageError: The database is the target of an interrupted move.
+        StorageError: The database is the target of an interrupted move, and `old_place_lost` is false.
     """
     place = Place.of(project, settings)
     path = database_file(place.home, settings)
     if path is not None and not path.exists():
         return False
     with closing(open_database(place.home, settings, moving=True)) as database:
-        if not (words := moved_words(database)):
+        words, arriving = moved_words(database), arriving_route(database)
+        if not (arriving if old_place_lost else words):
             return False
-        if arriving_route(database):
+        if arriving and not old_place_lost:
             raise StorageError(words)
         if path is not None:
             no_working_copy(place)  # first, as a document may refuse it

@@ -108,10 +108,15 @@ def move(
     schema: Annotated[
         str | None, option("--schema NAME", "The memory's schema on the server. Default: storage.schema_name.")
     ] = None,
+    old_place_lost: Annotated[
+        bool, option("--old-place-lost", "Copy nothing: use the copy that an interrupted move left there.")
+    ] = False,
 ) -> CommandResult:
     """Copy the database to a PostgreSQL server, or back, and verify every row. The old database keeps its rows.
 
     Afterwards, using the old database fails with an error that names the new place and says how to use both.
+    If a move was interrupted, repeat it. Only if the old place is lost, pass --old-place-lost: if it is still in use,
+    there are then two memories.
 
     Example: orchestra-mem move --to postgresql://db.example/team
     """
@@ -129,16 +134,22 @@ def move(
         problem = "; ".join(fault.problem for fault in error.faults)
         form = f"as in `--to postgresql://mem@db.example/team --schema bakery`, or `--to {TO_FILE}`"
         raise BadParameter(f"{problem}; {form}", param_hint="--to, --schema") from None
-    if (target.storage.url, target.storage.schema_name) == (settings.storage.url, settings.storage.schema_name):
+    keys = "storage.url" if schema is None else "storage.url and storage.schema_name"
+    what = "remove storage.url from" if to == TO_FILE else f"write {keys}, as given here, into"
+    note = f"{what} .obra/config.yaml now: until then the memory cannot be opened"
+    is_here = (target.storage.url, target.storage.schema_name) == (settings.storage.url, settings.storage.schema_name)
+    if old_place_lost:
+        if not reactivate(run.project, target, old_place_lost=True):
+            raise BadParameter("there is no copy of an interrupted move", param_hint="--old-place-lost")
+        notes = ["the old place may still be in use: what is recorded there from now on is missing here"]
+        return CommandResult({}, "the memory is used there now\n", notes=notes if is_here else [*notes, note])
+    if is_here:
         if reactivate(run.project, settings):
             return CommandResult({}, "the memory is used here again; what was recorded at the new place stays there\n")
         raise BadParameter("the memory is already there", param_hint="--to")
     with run.steps() as tell:
         copied = move_database(run.project, settings, target, on_table=tell)
     text = f"copied {counted(copied.rows, 'row')}, each read back and compared (sha256 {copied.digest[:16]}…)\n"
-    keys = "storage.url" if schema is None else "storage.url and storage.schema_name"
-    what = "remove storage.url from" if to == TO_FILE else f"write {keys}, as given here, into"
-    note = f"{what} .obra/config.yaml now: until then the memory cannot be opened"
     return CommandResult(copied._asdict(), text, notes=[note])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from orchestra_mem.doctor.moves import move_database, reactivate
 from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
+from tests.faces.conftest import Program
 from tests.memories import SMALL
 from tests.postgres_server import PostgresServer
 from tests.processes import python, start
@@ -227,6 +229,39 @@ def test_a_copy_left_by_an_interrupted_move_is_not_made_usable(tmp_path: Path, o
         machine.move(SMALL, machine.config)
 
 
+@pytest.mark.parametrize("to_server", [True, False])
+def test_a_copy_whose_old_place_is_lost_is_used_when_a_person_says_so(
+    tmp_path: Path, on_server: dict[str, Any], to_server: bool
+) -> None:
+    """With `--old-place-lost`, the copy of a killed move becomes the memory, with every row and a warning."""
+    machine = Machine.of(tmp_path, "laptop", on_server)
+    in_file = {**machine.config, "storage": {}}
+    old, new = (in_file, machine.config) if to_server else (machine.config, in_file)
+    with machine.open(config=old) as memory:
+        work(memory, 20)
+        memory.refresh()
+    python(_KILLED, machine.project, json.dumps(old), json.dumps(new), status=-9)
+    with pytest.raises(StorageError) as told:
+        move_database(machine.project, machine.settings(new), machine.settings(old), on_table=lambda table, rows: None)
+    assert str(told.value).startswith("the move of this memory from ")
+    if to_server:
+        machine = Machine.of(tmp_path, "desk", on_server)
+        (machine.project / ".obra").mkdir()
+    there = ["--to", on_server["url"], "--schema", on_server["schema_name"]] if to_server else ["--to", "file"]
+    run, finish = Program(machine.project), ["-C", machine.project, "move", *there, "--old-place-lost"]
+    with pytest.raises(StorageError, match=r"was interrupted: .* If that place is lost.*`--old-place-lost`"):
+        reactivate(machine.project, machine.settings(new))
+    run(*finish)
+    assert "the old place may still be in use: what is recorded there from now on is missing here" in " ".join(
+        run.errors.split()
+    )
+    with machine.open(config=new) as memory:
+        assert len(memory.operations()) == 20
+        assert memory.record_operation("note", {"text": "One more loaf."}).id == 21
+    run(*finish, exit_code=2)
+    assert "there is no copy of an interrupted move" in " ".join(run.errors.replace("│", " ").split())
+
+
 def test_who_records_where_the_memory_was_moved_from_is_told(
     laptop: Machine, desk: Machine, postgres: PostgresServer
 ) -> None:
@@ -275,6 +310,34 @@ def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: Postgre
         assert len(memory.operations()) == 2
         assert other.files() == before
     postgres.drop(schema)
+
+
+def test_a_memory_keeps_its_name_when_it_moves(tmp_path: Path, on_server: dict[str, Any]) -> None:
+    """A move takes the name along, from a file those in its settings, and no other folder's name replaces it."""
+    laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
+    in_file, there = ({**laptop.config, "storage": each} for each in ({}, on_server))
+    beyond = {**there, "storage": {**on_server, "schema_name": f"{on_server['schema_name']}_b"}}
+    bread = {"project": {"id": "8", "name": "Bread"}}
+    laptop.open(config={**in_file, **bread}).close()
+    laptop.move({**in_file, **bread}, {**there, **bread})
+    desk.project = desk.project.rename(desk.project.with_name("oven"))
+    assert _project_in(desk, there) == _project_in(laptop, there) == 'project: "Bread (ID: 8)"'
+    laptop.move(there, beyond)
+    (mill := desk.project.with_name("mill")).mkdir()
+    other = Machine(mill, {**beyond, "project": {"name": "Mill"}})
+    assert [_project_in(each, other.config) for each in (other, laptop)] == ['project: "Bread (ID: 8)"'] * 2
+    laptop.move(beyond, in_file)
+    laptop.move({**in_file, "project": {"name": "Rolls"}}, beyond)
+    shutil.rmtree(mill / ".obra")
+    assert _project_in(other, other.config) == 'project: "Rolls (ID: 8)"'
+
+
+def _project_in(machine: Machine, config: dict[str, Any]) -> str:
+    """Open the memory and return the project as the decision log names it."""
+    with machine.open(config=config) as memory:
+        memory.refresh()
+    (line,) = [row for row in machine.log.read_text("utf-8").split("\n") if row.startswith("project: ")]
+    return line
 
 
 def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path, on_server: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ from orchestra_mem.errors import LockTimeoutError, ServerAwayError
 from orchestra_mem.faces.records import conflict_records
 from orchestra_mem.faces.views import conflicts_view
 from orchestra_mem.types import SharedFile
-from tests.memories import SMALL, problems_of
+from tests.memories import SMALL, closed_to_writing, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import python, start
 from tests.promises.conftest import work
@@ -371,24 +371,65 @@ def test_a_project_on_a_server_keeps_its_own_address_in_a_search_of_all(
     assert (found.hits[0].project, found.notes) == ("bakery", ())
 
 
+def _named_in(machine: Machine, **named: str) -> str:
+    """Open the memory with an id or a name in the settings; return the project as the decision log names it."""
+    with machine.open(config={**machine.config, "project": named}) as memory:
+        memory.refresh()
+    (line,) = [row for row in machine.log.read_text("utf-8").split("\n") if row.startswith("project: ")]
+    return line
+
+
 def test_folders_of_one_memory_are_one_project_with_one_name(home: Path, laptop: Machine, desk: Machine) -> None:
     """Folders with one schema are listed once, with the memory's id and name, which a change in any folder changes."""
-
-    def opened(machine: Machine, **named: str) -> str:
-        with machine.open(config={**machine.config, "project": named}) as memory:
-            memory.refresh()
-        (line,) = [row for row in machine.log.read_text("utf-8").split("\n") if row.startswith("project: ")]
-        return line
-
-    assert [opened(each, id="8", name="Desk") for each in (desk, desk)] == ["project: bakery"] * 2
+    assert [_named_in(each) for each in (desk, laptop)] == ["project: bakery"] * 2
     (found,) = Projects().list()
     assert (found.name, found.note, {found.path, *found.copies}) == ("bakery", "", {laptop.project, desk.project})
     assert [Projects().info(each) for each in (laptop.project, desk.project, "bakery", found.id)] == [found] * 4
-    changed = [opened(desk, id="8", name="Bread"), opened(laptop), opened(desk, id="8", name="Bread")]
+    changed = [_named_in(desk, id="8", name="Bread"), _named_in(laptop), _named_in(desk, id="8", name="Bread")]
     assert changed == ['project: "Bread (ID: 8)"'] * 3
     assert [(each.id, each.name) for each in Projects().list()] == [("8", "Bread")]
     Projects().remove("Bread")
     assert Projects().list() == []
+
+
+def test_the_folder_opened_last_on_a_day_is_the_one_listed(home: Path, laptop: Machine, desk: Machine) -> None:
+    """Of folders opened on the same day the last one opened is listed, and it decides whether others may search."""
+    desk.config["project"] = {"shared": False}
+    for machine in (desk, laptop) * 2:
+        machine.open().close()
+        (found,) = Projects().list()
+        assert (found.path, found.shared) == (machine.project, machine is laptop)
+
+
+def test_a_name_in_the_settings_wins_over_that_of_a_folder(laptop: Machine, desk: Machine) -> None:
+    """A name in any folder's settings replaces the name of the first folder, but not a name from settings."""
+    given = [_named_in(laptop), _named_in(desk, name="Bread"), _named_in(laptop, name="Rolls"), _named_in(desk)]
+    assert given == ["project: bakery", "project: Bread", "project: Rolls", "project: Rolls"]
+    other = Machine(desk.project.parent / "oven", desk.config)
+    other.project.mkdir()
+    assert _named_in(other, name="Oven") == "project: Rolls"
+
+
+def test_a_program_without_a_name_does_not_let_the_names_change_back(laptop: Machine, desk: Machine) -> None:
+    """Opening a folder without a name between programs that pass one counts as no change of the name."""
+    given = [_named_in(desk, name="Bread"), _named_in(laptop, name="Rolls"), _named_in(desk)]
+    given += [_named_in(desk, name="Bread"), _named_in(laptop)]
+    assert given == ["project: Bread", *["project: Rolls"] * 4]
+
+
+def test_a_folder_that_may_only_be_read_has_the_name_on_the_server(
+    home: Path, laptop: Machine, desk: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read-only folder of a memory on a server opens whatever its settings name; nothing is written to it."""
+    _named_in(laptop, name="Bread")
+    folder = desk.project / ".obra"
+    folder.mkdir()
+    closed_to_writing(folder, monkeypatch)
+    with desk.open(config={**desk.config, "project": {"id": "8", "name": "Desk"}}) as memory:
+        assert len(memory.operations()) == 2
+    listed = [json.loads(file.read_text("utf-8")) for file in (home / "projects").iterdir()]
+    assert [(each["id"] == "8", each["name"]) for each in listed] == [(False, "Bread")] * 2
+    assert [*folder.iterdir()] == []
 
 
 def test_a_lost_memory_of_copies_keeps_what_differs_as_a_version(laptop: Machine) -> None:

@@ -26,7 +26,7 @@ from orchestra_mem.types import Json
 _AT_ONCE = 1_000
 # Conditions for the rows to copy, for tables with data of one database only, such as the mark of a moved memory.
 _NOT_COPIED = {
-    "project_keys": "name NOT IN ('working copy', 'moved', 'arriving', 'project')",
+    "project_keys": "name NOT IN ('working copy', 'moved', 'arriving')",
     "shared_files": "1 = 0",
     "write_leases": "1 = 0",
 }

@@ -29,18 +29,33 @@ def project_id(database: SqlDatabase) -> str:
     return project_key(database, "id").hex()
 
 
-def shared_name(database: SqlDatabase, given: Sequence[str], *, changed: bool) -> list[str]:
-    """Return the id and the name that a memory has in all its folders: those first `given`, or the last `changed`."""
-    query, how = "SELECT value FROM project_keys WHERE name = 'project'", "DO NOTHING"
-    known = database.value(query)
-    if changed and known:
-        old = json.loads(bytes(known))
-        given, how = [new or was for new, was in zip(given, old, strict=True)], "DO UPDATE SET value = excluded.value"
-    if (changed or not known) and not database.read_only:
-        made = f"INSERT INTO project_keys VALUES ('project', ?) ON CONFLICT (name) {how}"
-        database.write("project key", made, [json.dumps(given).encode()])
-        known = database.value(query)
-    return [*json.loads(bytes(known))] if known else [*given]
+def shared_name(database: SqlDatabase, given: Sequence[str], folder: str, *, changed: bool) -> list[str]:
+    """Return the id and the name that a memory has in all its folders: those first `given`, or the last `changed`.
+
+    Where none was given, the name is that of the first `folder`.
+    """
+    known = _stored_name(database)
+    named = _named(known, given, folder, changed=changed)
+    if named != known and not database.read_only:
+        with database.transaction("project key"):  # reads again, as another folder may have given a name meanwhile
+            named = _named(_stored_name(database), given, folder, changed=changed)
+            made = "INSERT INTO project_keys VALUES ('project', ?) ON CONFLICT (name) DO UPDATE SET value = ?"
+            database.write("project key", made, [json.dumps(named).encode()] * 2)
+    number, name, first = [*known, folder][:3] if known and database.read_only else named
+    return [number, name or first]
+
+
+def _stored_name(database: SqlDatabase) -> list[str]:
+    """Return the stored id, name and name of the first folder; empty if nothing is stored."""
+    found = database.value("SELECT value FROM project_keys WHERE name = 'project'")
+    return [*json.loads(bytes(found))] if found else []
+
+
+def _named(known: Sequence[str], given: Sequence[str], folder: str, *, changed: bool) -> list[str]:
+    """Return what to store, with a `given` id and name where they are `changed` or were not known before."""
+    *old, first = [*known, folder][:3] if known else ("", "", folder)
+    both = zip(given, old, strict=True)
+    return [*((new or was) if changed else (was or new) for new, was in both), first]
 
 
 _MOVED, _ARRIVING = "moved", "arriving"
@@ -65,7 +80,8 @@ def _mark(database: SqlDatabase, key: str, value: str, words: str) -> None:
 def _unfinished(route: str) -> str:
     return (
         f"the move of this memory {route} was interrupted: repeat the same `orchestra-mem move` with the storage "
-        "settings of the old place, which may still be in use"
+        "settings of the old place, which may still be in use. If that place is lost, `orchestra-mem move --to` here "
+        "with `--old-place-lost` continues with this copy"
     )
 
 
