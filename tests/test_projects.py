@@ -291,8 +291,8 @@ def test_what_many_projects_say_alike_is_one_hit_that_names_them(make: Callable[
     for name, title in (("shop", "Databases that we use"), ("mill", "Databases that we refused")):
         state = make(name) / ".obra" / "memory" / "project_state.md"
         state.write_text(f"{state.read_text('utf-8')}\n## {title}\n\nMongoDB with three replicas.\n", "utf-8")
-    told = {hit.projects for hit in Projects().search("MongoDB replicas").hits if "MongoDB" in hit.chunk.text}
-    assert told == {("shop",), ("mill",)}
+    hits = Projects().search("MongoDB replicas").hits
+    assert {hit.projects for hit in hits if "MongoDB" in hit.chunk.text} == {("shop",), ("mill",)}
 
 
 def test_a_project_that_refuses_is_not_searched_whoever_said_so(make: Callable[..., Path], tmp_path: Path) -> None:
