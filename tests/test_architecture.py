@@ -53,7 +53,7 @@ MAX_LINES = {
     "orchestra_mem/core/work": 340,
     "orchestra_mem/orchestrator": 4_050,
     "orchestra_mem/tiers": 4_920,
-    "orchestra_mem/adapters": 11_280,
+    "orchestra_mem/adapters": 11_290,
     "orchestra_mem/memory": 3_360,
     "orchestra_mem/home": 370,
     "orchestra_mem/retrieval": 1_740,

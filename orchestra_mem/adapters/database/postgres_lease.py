@@ -122,6 +122,8 @@ class Leases:
             with lease.connection.pipeline():
                 ended = lease.connection.execute(_END, lease.values)
                 lease.connection.execute("COMMIT")
+        except psycopg.errors.RaiseException:  # the holder has moved the memory away: nothing is written here any more
+            return True
         except psycopg.Error:  # connection lost: the advisory lock is released, the lease is not
             with self._pool.connection(timeout=_LEASE_S) as another:
                 ended = another.execute(_END, lease.values)
