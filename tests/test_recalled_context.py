@@ -134,6 +134,16 @@ def test_a_decision_is_shown_before_the_outcomes_of_a_loop_and_once(tmp_path: Pa
         assert [shown.count(text) for text in (decided, "We decided to log in JSON.")] == [1, 1]
 
 
+def test_a_small_context_shows_decisions_of_operations_that_it_has_no_room_for(tmp_path: Path) -> None:
+    """The decision log's entry of a long operation stays in a small context."""
+    with open_memory(tmp_path) as memory:
+        for number in range(6):
+            memory.record_operation("report", {"text": f"We decided to keep barn {number}. " + "It rained. " * 200})
+        memory.refresh()
+        shown = memory.get_orchestrator_context("next", 500).render()
+        assert [number for number in range(6) if f"barn {number}" in shown] == [*range(6)]
+
+
 def test_most_of_a_context_with_a_question_is_what_answers_it(tmp_path: Path) -> None:
     """With a query most of a small context is recalled text, in full; a large budget is not left unused."""
     said = [

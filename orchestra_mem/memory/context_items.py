@@ -53,6 +53,7 @@ class Snapshot:
 # Priority bonus that puts operations with a decision, rule, role or open item before all others.
 _FACTS_FIRST = 1e12
 _SHORT_LINES = 8
+_REPEATED_CHARS = 200  # longest operation that can take the place of its decision
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
@@ -101,8 +102,11 @@ def shared_items(told: Sequence[Told]) -> list[Item]:
 
 
 def without_told(items: Sequence[Item], facts: Sequence[MustKeep], operations: Sequence[Item]) -> list[Item]:
-    """Leave out entries of the decision log that only repeat an operation of the context, even in its shortest form."""
-    said = {item.key: item.forms[0] for item in operations}
+    """Leave out entries of the decision log that only repeat an operation, which is about as short even when in full.
+
+    Longer operations may find no place, although their decisions do.
+    """
+    said = {item.key: item.forms[0] for item in operations if len(item.forms[-1]) <= _REPEATED_CHARS}
     told = tuple(f"(K{fact.id})" for fact in facts if fact.text in said.get(operation_key(fact.operation), ""))
     return [each for each in items if each.pinned or each.forms[-1].count("\n") > 1 or not each.key.endswith(told)]
 

@@ -6,6 +6,7 @@ documents are appended after the prefix, in chronological order.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,6 +54,7 @@ _MAX_EPOCHS = 4  # running at once, for callers that alternate between budgets
 _MOST_RECALLED_TOKENS = 8_000  # search seldom recalls more
 # If recalled memories leave no more than this, the epoch starts completely filled: every token counts.
 _SMALL_TOKENS = 500
+_FACT_NUMBER = re.compile(r"\(K(\d+)\)")
 # A context this small is cheap to reprocess, so its room for recalled memories may differ from query to query.
 _CHANGING_TOKENS = 1_000
 # Facts whose operations a small context shows first.
@@ -272,8 +274,9 @@ class EpochKeeper:
             kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=first, last_operation=through
         )
         if session is not None:
-            said = "".join(block.text for blocks in documents.blocks.values() for block in blocks)
-            untold = {fact.operation for fact in facts if f"(K{fact.id})" not in said}  # until the first refresh
+            blocks = (block for several in documents.blocks.values() for block in several)
+            numbers = {number for block in blocks for number in _FACT_NUMBER.findall(block.text)}
+            untold = {fact.operation for fact in facts if str(fact.id) not in numbers}  # until the first refresh
             items += session_items(documents.session, border, untold)
             sources[Part.SESSION] = f"session {session.id[:8]}"
         small = budget_tokens - kept_free <= _SMALL_TOKENS

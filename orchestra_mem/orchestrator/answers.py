@@ -98,16 +98,19 @@ class Answers:
             text, chosen = answer_recent(replace(question, kind=None), operations, events, self._tracker.item, ids)
         told = {each.id for each in chosen}
         if question.did in _FACTS and not (question.kind or question.session is not None or question.limit == 1):
-            facts = self._facts(_FACTS[question.did], question.since, question.until)
+            facts = self._facts(_FACTS[question.did], question.since, question.until, most=question.limit or _LISTED)
             text = "\n".join([text] * (not facts or bool(told and question.did == "failed")) + facts)
         spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
         return Told(text=text, effects=shown(spoken_of[-_LISTED:]))
 
-    def _facts(self, kind: MustKeepKind, since: datetime | None = None, until: datetime | None = None) -> list[str]:
-        """Return the newest active facts of a kind that were recorded in a period, oldest first."""
+    def _facts(
+        self, kind: MustKeepKind, since: datetime | None = None, until: datetime | None = None, *, most: int = _LISTED
+    ) -> list[str]:
+        """Return the newest `most` active facts of a kind that were recorded in a period, oldest first."""
         facts = (fact for fact in self._memory.facts(kind) if since is None or fact.timestamp >= since)
         found = [fact for fact in facts if until is None or fact.timestamp < until]
-        return [f"{each.text} [K{each.id}, {each.timestamp:%Y-%m-%d}]" for each in found[-_LISTED:]]
+        more = [f"… and {len(found) - most:,} older: `orchestra-mem facts`"] * (len(found) > most)
+        return more + [f"{each.text} [K{each.id}, {each.timestamp:%Y-%m-%d}]" for each in found[-most:]]
 
     def _status(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         if not intent.target:

@@ -40,9 +40,12 @@ _ASKED_FOR = {
     stem(did): did
     for did in (*_DID.values(), "created", "failed", "blocked", "deferred", "cancelled", "decided", "executed")
 } | {
-    "complet": "finished", "add": "created", "ran": "executed", "decis": "decided", "rule": "rule",
-    "constraint": "rule", **dict.fromkeys(("wrong", "error", "failur", "problem"), "failed"),
+    "complet": "finished", "add": "created", "ran": "executed", "decis": "decided",
 }  # fmt: skip
+# Names of kinds of facts, which may also name what another question is about.
+_NAMED = {"rule": "rule", "constraint": "rule", **dict.fromkeys(("wrong", "error", "failur", "problem"), "failed")}
+_ASKED_FOR |= _NAMED
+_ANYTHING = re.compile(r"(?i)\b(?:did|have|has) (?:we|i|you|it|they) (?:do|done)\b")
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
 _SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
@@ -194,7 +197,10 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
     limit = None if since or session else _MOST
     if last and limit:
         limit = _number(last[1]) or (_MOST if last[2].endswith("s") else 1)
-    did = next((_ASKED_FOR[each] for each in map(stem, said) if each in _ASKED_FOR), "")
+    asked = [each for each in map(stem, said) if each in _ASKED_FOR]
+    if _ANYTHING.search(text):  # "what did we do about the problem?" does not ask for failures
+        asked = [each for each in asked if each not in _NAMED]
+    did = _ASKED_FOR[asked[0]] if asked else ""
     kind = next((KIND_WORDS[word] for word in said if word in KIND_WORDS), None)
     return RecentQuestion(
         since=since, until=until, limit=limit, did=did,

@@ -126,7 +126,8 @@ class FactExtractor:
     def _agents_of(self, facts: Sequence[MustKeep]) -> dict[int, str | None]:
         """Return the agents of the operations that facts come from."""
         numbers = {fact.operation for fact in facts} - {0}
-        agents = {each: self._agents.get(each) or self.log.operation(each).agent for each in numbers}
+        known = self._agents
+        agents = {each: known[each] if each in known else self.log.operation(each).agent for each in numbers}
         self._agents.clear()
         self._agents.update(agents)
         return agents

@@ -150,7 +150,9 @@ def test_what_a_program_keeps_for_itself_is_shown_to_nobody() -> None:
 def test_the_digest_of_a_note_is_not_shown() -> None:
     """The digest by which an import recognises a changed note is in no entry."""
     note: dict[str, Json] = {"title": "Kitchen", "text": "We bake on Tuesdays."}
-    assert text_of({**note, "version_sha": "9cf75188ff694122c3fad5a1"}, kind="note") == text_of(note, kind="note")
+    digest: dict[str, Json] = {"version_sha": "9cf75188ff694122c3fad5a1"}
+    assert text_of(note | digest, kind="note") == text_of(note, kind="note")
+    assert "9cf75188ff694122c3fad5a1" in text_of(digest, kind="deploy")
 
 
 def test_what_is_left_out_is_told() -> None:

@@ -21,7 +21,7 @@ from orchestra_mem.core.facts.classifier import signs_of
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.prose import reads_as_prose
 from orchestra_mem.core.facts.superseding import contradicted, likelihood, settle
-from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
+from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.builders import cases
 from tests.timing import assert_linear, assert_quick, repeated
 
@@ -238,6 +238,8 @@ def test_state_fields_are_read() -> None:
     assert _facts("task", {"name": "Import", "success": False}) == [("failure", "success: false (Import)")]
     assert _facts("task", {"error": "Disk is full on node 7"}) == [("failure", "Disk is full on node 7")]
     assert _facts("task", {"what": "Beta", "status": "completed"}) == [("completion", "status: completed (Beta)")]
+    rule: Json = {"feature": "We never store passwords in plain text.", "status": "completed"}
+    assert _facts("task", rule) == [("constraint", "We never store passwords in plain text.")]
     assert _facts("x", {"file": "/ana/Projects/Kitchen/Kitchen plan.md", "conversation": "We decided on Go"}) == []
     assert _facts("rules", {"line 1": "The CI fails if migrations are missing"})[0][0] == "constraint"
     assert _facts("decision", {"text": "SQLite over MySQL for now"}) == [("decision", "SQLite over MySQL for now")]
@@ -331,6 +333,11 @@ def test_of_operations_minutes_apart_the_later_recorded_is_the_later() -> None:
     second = _fact("We use PostgreSQL for the orders, no longer MySQL.", 8)
     ahead = replace(first, timestamp=second.timestamp + timedelta(minutes=2))
     assert settle([ahead, second]) == (replace(ahead, status=SUPERSEDED, superseded_by=8), second)
+    written = replace(second, operation=0, timestamp=first.timestamp + timedelta(minutes=1), author=Author.PERSON)
+    behind = replace(first, operation=4, id=4)
+    assert [each.status for each in settle([replace(ahead, text="It rains."), behind, written])][1:] == [
+        SUPERSEDED, STANDING,
+    ]  # fmt: skip
     imported = replace(second, timestamp=first.timestamp - timedelta(hours=1))
     assert [fact.status for fact in settle([first, imported])] == [STANDING, SUPERSEDED]
 

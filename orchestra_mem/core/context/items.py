@@ -103,9 +103,10 @@ def operation_key(operation_id: int) -> str:
 # escaped by a backslash, or by one more if it is escaped already, so that the original can be restored.
 _FORGED = re.compile(
     r"<(?=\\*(?:/?\s*memory\b|(?:\|[^\s|<>[\\]{1,80}\|?|[^\s|<>[\\]{1,80}\|)>|\uff5c[^\uff5c<>\n]{1,40}\uff5c>|</?SYS>>"
-    r"|(?:start|end|begin)_of_\w|/?(?:s|pad|unk|[bes]o[adhmpst]|(?:seed:)?think(?:ing)?|(?:bos|eos|pad)_token"
+    r"|(?:start|end|begin)_of_\w+>|/?(?:s|pad|unk|(?-i:[bes]o[adhmpst])|(?:seed:)?think(?:ing)?|(?:bos|eos|pad)_token"
     r"|(?:tool|fim)[_-]\w+|function=[^<>\n]+|(?:unused|extra_id_|reserved_|special_)\d+)>))"
-    r"|\[(?=\\*/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS|CONTENT)|[gs]?MASK|THINK)\])",
+    r"|\[(?=\\*/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS|CONTENT)|THINK)\])"
+    r"|(?<![\w)\]])\[(?=\\*(?-i:[gs]?MASK)\])",
     re.IGNORECASE,
 )
 

@@ -29,7 +29,7 @@ SPEECH_FIELDS = frozenset(
     "text message content input user_input prompt body note comment subject title task_title summary".split()
 )
 _PLACE = re.compile(r"line \d+")  # a field of an imported note: its name is only a position
-_UNSHOWN = frozenset({AS_GIVEN, VERSION})  # fields that say nothing to a reader
+_VERSIONED = ("note", "rules")  # types of imported operations that have a digest of their source
 # Fields that only identify things; other fields name the same things readably.
 _NUMBER_FIELD = re.compile(r"(?:^|_)(?:id|uuid|hash|sha)$", re.IGNORECASE)
 # Fields about how something was said or done, rather than its content.
@@ -86,7 +86,7 @@ def _body(operation: Operation, max_chars: int) -> str:
             break
         line = (
             ""
-            if name in _UNSHOWN or value in (None, "", [], {})
+            if name == AS_GIVEN or value in (None, "", [], {}) or (name == VERSION and operation.type in _VERSIONED)
             else _field_line(operation, name, value, min(limit, max_chars - used))
         )
         lines.append(line)

@@ -178,7 +178,7 @@ def _headings(text: str, start: int) -> Iterable[tuple[int, int, str]]:
                 last = at = closing.end()
         elif mark["line"]:
             above, last = text[last : mark.start("indent")].split("\n")[:-1], mark.start("indent")
-            rows = [*takewhile(str.strip, reversed(above))][::-1]
+            rows = [*takewhile(lambda row: row.strip(" \t\r"), reversed(above))][::-1]
             if rows and not _RULE.match(rows[-1]):
                 if not all(row[0].isalpha() for row in rows):  # may be part of a list, a quotation or code
                     return _read(text, start)

@@ -208,7 +208,7 @@ def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
     """Return the text of a fact: cut a long sentence, and prepend the previous sentence to a nearly empty one."""
     text = _clip(candidate.text)
     if kind is MustKeepKind.OPEN_ITEM:
-        text = text.removeprefix("[ ] ")
+        text = text.removeprefix("[ ] ").lstrip()
     item = candidate.listed is not None or "bullet" in candidate.sentence.circumstances
     points = not item and len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
     if points and 0 < len(candidate.before) <= _MAX_CHARS:

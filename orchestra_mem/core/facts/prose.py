@@ -91,6 +91,8 @@ _READING = re.compile(
 )
 _TITLES = tuple("task_title title subject name task task_name story epic milestone feature item goal what".split())
 # A title names a piece of work, but does not say whether it is open or done.
+# Fields that name a piece of work only if they are short and no sentence, and there is no text.
+_LOOSE_TITLES, _LOOSE_CHARS = frozenset({"feature", "what"}), 60
 _TITLES_ONLY = frozenset("title name task task_title task_name story epic item".split())
 _ORIGINS = frozenset("file path file_path folder cwd project conversation".split())  # where something comes from
 _NUMBERS = ("task_id", "id", "issue", "ticket", "story_id", "epic_id", "number")
@@ -275,6 +277,9 @@ def _about(value: dict[str, Json]) -> str:
     for key in _TITLES:
         title = value.get(key)
         if isinstance(title, str) and title.strip():
+            is_sentence = len(title) > _LOOSE_CHARS or title.rstrip()[-1] in ".!?"
+            if key in _LOOSE_TITLES and (is_sentence or not {"text", "message", "content"}.isdisjoint(value)):
+                continue
             return title.strip().split("\n")[0][:_TITLE_CHARS]
     for key in _NUMBERS:
         number = value.get(key)

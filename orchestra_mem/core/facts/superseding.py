@@ -235,16 +235,27 @@ def in_order(must_keeps: Sequence[MustKeep]) -> list[int]:
     """Return the numbers of facts in order of time.
 
     Of operations whose timestamps differ by less than `_SKEW`, the one recorded later is the later: clocks of machines
-    differ. An operation with a much earlier timestamp than one before it was imported, and is as old as it says.
+    differ. An operation with a much earlier timestamp than one before it was imported, and is as old as it says. A fact
+    without an operation, which a person wrote, follows the last operation with an earlier timestamp.
     """
-    times = [fact.timestamp for fact in must_keeps]
+    recorded = [number for number, fact in enumerate(must_keeps) if fact.operation]
+    recorded.sort(key=lambda number: must_keeps[number].operation)
+    times: dict[int, datetime] = {}
     latest: datetime | None = None
-    for number in sorted(range(len(must_keeps)), key=lambda number: must_keeps[number].operation):
-        if must_keeps[number].operation:
-            if latest and latest - _SKEW < times[number]:
-                times[number] = latest = max(latest, times[number])
-            latest = latest or times[number]
-    return sorted(range(len(must_keeps)), key=lambda number: (times[number], must_keeps[number].operation, number))
+    for number in recorded:
+        times[number] = must_keeps[number].timestamp
+        if latest and latest - _SKEW < times[number]:
+            times[number] = latest = max(latest, times[number])
+        latest = latest or times[number]
+    recorded.sort(key=times.__getitem__)
+    written = [number for number, fact in enumerate(must_keeps) if not fact.operation]
+    written.sort(key=lambda number: must_keeps[number].timestamp)
+    order: list[int] = []  # from the newest
+    for number in reversed(recorded):
+        while written and must_keeps[written[-1]].timestamp > must_keeps[number].timestamp:
+            order.append(written.pop())
+        order.append(number)
+    return [*written, *reversed(order)]
 
 
 def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[MustKeep | None]:
