@@ -238,18 +238,16 @@ def in_order(must_keeps: Sequence[MustKeep]) -> list[int]:
     differ. An operation with a much earlier timestamp than one before it was imported, and is as old as it says. A fact
     without an operation, which a person wrote, follows the last operation with an earlier timestamp.
     """
-    recorded = [number for number, fact in enumerate(must_keeps) if fact.operation]
-    recorded.sort(key=lambda number: must_keeps[number].operation)
+    by_number = sorted(range(len(must_keeps)), key=lambda number: must_keeps[number].operation)
+    recorded = [number for number in by_number if must_keeps[number].operation]
     times: dict[int, datetime] = {}
     latest: datetime | None = None
     for number in recorded:
-        times[number] = must_keeps[number].timestamp
-        if latest and latest - _SKEW < times[number]:
-            times[number] = latest = max(latest, times[number])
-        latest = latest or times[number]
+        times[number] = told = must_keeps[number].timestamp
+        if latest is None or latest - _SKEW < told:
+            times[number] = latest = max(latest or told, told)
     recorded.sort(key=times.__getitem__)
-    written = [number for number, fact in enumerate(must_keeps) if not fact.operation]
-    written.sort(key=lambda number: must_keeps[number].timestamp)
+    written = sorted(by_number[: -len(recorded) or None], key=lambda number: must_keeps[number].timestamp)
     order: list[int] = []  # from the newest
     for number in reversed(recorded):
         while written and must_keeps[written[-1]].timestamp > must_keeps[number].timestamp:
