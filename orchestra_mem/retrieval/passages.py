@@ -44,6 +44,7 @@ def recall(
     """Retrieve the passages that answer a question best. If search fails, return none and a note with the reason.
 
     Args:
+        question: Any string.
         session: The current session; its passages rank slightly higher.
         limit: Maximum number of passages.
         agents: The asking agents; their passages rank slightly higher.

@@ -19,7 +19,6 @@ from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, VersionReason
 from tests.adapters.test_files import STORE, store_in, temporaries
-from tests.builders import cases
 from tests.processes import python, start
 
 
@@ -249,7 +248,16 @@ def _killed_at(folder: Path, point: str, saved: str) -> Path:
 
 
 @pytest.mark.usefixtures("can_exchange")
-@pytest.mark.parametrize(("point", "saved", "left", "mended"), cases("killed_in_that_instant"))
+@pytest.mark.parametrize(
+    ("point", "saved", "left", "mended"),
+    [
+        ("x.rename.before", "", "old", "old"),
+        ("x.rename.after", "", "new", "new"),
+        ("x.rename.after", "saved by a person", "new", "saved by a person"),
+        ("x.back.before", "saved by a person", "new", "saved by a person"),
+        ("x.back.after", "saved by a person", "saved by a person", "saved by a person"),
+    ],
+)
 def test_process_killed_in_that_instant_takes_no_text_along(
     tmp_path: Path, point: str, saved: str, left: str, mended: str
 ) -> None:
