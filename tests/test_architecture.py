@@ -43,18 +43,18 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_100,
+    "orchestra_mem": 54_090,
     "orchestra_mem/core": 12_610,
     "orchestra_mem/core/context": 1_100,
     "orchestra_mem/core/documents": 3_530,
-    "orchestra_mem/core/facts": 1_700,
+    "orchestra_mem/core/facts": 1_690,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_910,
     "orchestra_mem/core/work": 340,
     "orchestra_mem/orchestrator": 4_060,
     "orchestra_mem/tiers": 4_920,
     "orchestra_mem/adapters": 11_290,
-    "orchestra_mem/memory": 3_360,
+    "orchestra_mem/memory": 3_370,
     "orchestra_mem/home": 370,
     "orchestra_mem/retrieval": 1_740,
     "orchestra_mem/compression": 1_810,
