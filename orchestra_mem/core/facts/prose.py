@@ -90,9 +90,9 @@ _READING = re.compile(
     r"(?:read|view|cat|grep|glob|search|ls|list|find|edit|write|multiedit|apply_patch|web\w*|fetch|open)", re.IGNORECASE
 )
 _TITLES = tuple("task_title title subject name task task_name story epic milestone feature item goal what".split())
-# A title names a piece of work, but does not say whether it is open or done.
 # Fields that name a piece of work only if they are short and no sentence, and there is no text.
 _LOOSE_TITLES, _LOOSE_CHARS = frozenset({"feature", "what"}), 60
+# A title names a piece of work, but does not say whether it is open or done.
 _TITLES_ONLY = frozenset("title name task task_title task_name story epic item".split())
 _ORIGINS = frozenset("file path file_path folder cwd project conversation".split())  # where something comes from
 _NUMBERS = ("task_id", "id", "issue", "ticket", "story_id", "epic_id", "number")
