@@ -42,6 +42,8 @@ _AT_ONCE_S = 0.5
 # Time that a search waits for an embedding server; then only keywords find content that has no vectors yet.
 _PATIENCE_S = 0.5
 _STEP_S = 0.05
+# Pause of the background thread after each step, and while a caller records: steps then take 5 % of the time.
+_PAUSE_S, _BUSY_PAUSE_S = 0.05, 1.0
 _UPKEEP_AFTER = 2_000
 # Dense search returns the nearest chunks, however far; below this cosine, a chunk is unrelated to the query.
 _LEAST_COSINE = 0.2
@@ -140,7 +142,7 @@ class MemorySearch:
         self._embedder = self.embedders[0] if self.embedders else None
         self._searchers = [(each, Searcher(self.index, each, self.words)) for each in self.embedders]
         self._by_words = Searcher(self.index, None, None)
-        self._worker = IndexWorker(partial(self.catch_up, pause_s=_STEP_S), self.guard)
+        self._worker = IndexWorker(partial(self.catch_up, pauses=True), self.guard)
         self._kept_up_at = -_UPKEEP_AFTER
         self._told = 0  # number of the index's problems that are solved and no longer reported
 
@@ -294,17 +296,24 @@ class MemorySearch:
         """Whether the index has grown by `_UPKEEP_AFTER` chunks; also true for the first search of the process."""
         return self.index.count() >= self._kept_up_at + _UPKEEP_AFTER
 
-    def catch_up(self, told: Callable[[Backlog], None] | None = None, *, pause_s: float = 0.0) -> None:
-        """Index everything, then do the upkeep. After each step, pass the backlog to `told` and wait `pause_s`.
+    def catch_up(self, told: Callable[[Backlog], None] | None = None, *, pauses: bool = False) -> None:
+        """Index everything, then do the upkeep.
+
+        Args:
+            told: Called with the backlog after each step.
+            pauses: Whether to pause after each step, so that callers that record are not slowed down.
 
         Raises:
             StorageError: The index or the memory cannot be read or written.
             EmbedderError: Vectors cannot be made.
         """
+        log = self.indexer.log
+        seen = log.last_operation()
         while backlog := self.indexer.catch_up(_STEP_S):
             if told is not None:
                 told(backlog)
-            if self._worker.closing.wait(pause_s):
+            before, seen = seen, log.last_operation()
+            if self._worker.closing.wait((_PAUSE_S if seen == before else _BUSY_PAUSE_S) if pauses else 0):
                 return
         self._kept_up_at = self.index.count()
         for model in self.index.models():
