@@ -89,6 +89,7 @@ HEAVY = (
     "typer", "rich", "tiktoken", "tiktoken_ext", "regex", "requests", "pydantic", "numpy", "asyncio", "hypothesis",
     "yaml", "filelock", "subprocess", "tempfile", "uuid", "importlib.resources",
     "orchestra_mem.core.facts.extraction", "orchestra_mem.core.facts.classifier",
+    "orchestra_mem.core.facts.pairs",
     "orchestra_mem.core.facts.superseding",
     "orchestra_mem.adapters.importers", "orchestra_mem.doctor",
     "orchestra_mem.faces", "orchestra_mem.build.wiring", "orchestra_mem.settings", "sqlite3",

@@ -16,7 +16,8 @@ from pathlib import Path
 from benchmarks._dialogues import is_unread, load_dialogues
 from benchmarks._facts import START, Pair, Series
 from orchestra_mem.core.facts.extraction import find_in_text
-from orchestra_mem.core.facts.superseding import Standing, may_change, topic_of
+from orchestra_mem.core.facts.pairs import topic_of
+from orchestra_mem.core.facts.superseding import Standing, may_change
 from orchestra_mem.types import MustKeep, MustKeepKind
 
 _CHANCE_STEP = 4  # one in this many random pairs of failure and completion is used

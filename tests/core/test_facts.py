@@ -19,8 +19,9 @@ from benchmarks._facts import load_records
 from benchmarks.facts import mended, reversals, tally_records
 from orchestra_mem.core.facts.classifier import signs_of
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
+from orchestra_mem.core.facts.pairs import likelihood
 from orchestra_mem.core.facts.prose import reads_as_prose
-from orchestra_mem.core.facts.superseding import contradicted, likelihood, settle
+from orchestra_mem.core.facts.superseding import contradicted, settle
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.builders import cases
 from tests.timing import assert_linear, assert_quick, repeated
