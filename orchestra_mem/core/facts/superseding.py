@@ -64,7 +64,7 @@ def settle(
         if number in signs:
             for past, sure in standing.changed_by(fact, settled, signs[number]):
                 older = settled[past]
-                gone = older.kind in HOLDING
+                gone = older.kind in (*HOLDING, _COMPLETION)  # a completion is only ever repeated
                 is_persons = gone and older.author is Author.PERSON and fact.author is not Author.PERSON
                 if is_persons and older.text == fact.text:  # drop the repetition, not the person's fact
                     settled[number] = replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=older.id)
@@ -160,6 +160,7 @@ class Standing:
         self._agents = agents or {}
         self._facts: dict[int, Topic] = {}
         self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
+        self._completions: dict[str, int] = {}
         # The operations that had an outcome about a subject, and the subjects of the unfinished facts of operations.
         self._tries: dict[str, dict[int, None]] = defaultdict(dict)
         self._unfinished: dict[int, dict[int, str]] = defaultdict(dict)
@@ -170,6 +171,8 @@ class Standing:
             self._facts[number] = topic = topic_of(fact.text)
             for word in topic.words:
                 self._by_word[word][number] = None
+        if fact.kind is _COMPLETION:
+            self._completions[fact.text] = number
         if fact.kind in UNFINISHED and fact.operation:
             self._unfinished[fact.operation][number] = subject = _subject_of(fact.text)
             if subject:
@@ -188,14 +191,17 @@ class Standing:
         facts that it perhaps replaces, only the likeliest is returned.
         """
         topic = topic_of(fact.text)
-        repeated: list[tuple[int, bool]] = []
+        repeated: list[tuple[int, bool]] = []  # a repeated fact stays active once
+        said = self._completions.get(fact.text) if fact.kind is _COMPLETION else None
+        if said is not None and self._concerns(fact, facts[said]):
+            repeated.append((said, True))
         chances: dict[int, float] = {}
         for number in self.near(topic):
             older = facts[number]
             if not self._concerns(fact, older):
                 continue
             if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
-                repeated.append((number, True))  # a repeated fact stays active once
+                repeated.append((number, True))
             elif may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
                 chances[number] = chance
         if not repeated and not chances and topic.weight <= _FEW and signs[0] >= _POINTS:
