@@ -16,14 +16,22 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestra_mem import LockTimeoutError, OperationFilter, ServerAwayError, StorageError, open_memory
+from orchestra_mem import (
+    LockTimeoutError,
+    OperationFilter,
+    ServerAwayError,
+    StorageError,
+    StorageReadOnlyError,
+    open_memory,
+)
+from orchestra_mem.adapters.database.postgres_dialect import told_name
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from tests.conftest import Clock
 from tests.faces.conftest import Program
-from tests.memories import SMALL
+from tests.memories import SMALL, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import start
 from tests.promises.conftest import work
@@ -84,6 +92,37 @@ def test_it_answers_as_a_memory_in_a_file(tmp_path: Path, config: dict[str, Any]
             said.append([facts, again, [line for line in log.splitlines() if line.startswith("### ")]])
     for file, postgres in zip(*said, strict=True):
         assert file == postgres
+
+
+def test_a_user_who_may_only_read_searches_and_is_told_why_nothing_is_recorded(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+) -> None:
+    """A user with SELECT alone gets facts, hits and a context; writes are refused, `status` and `doctor` say why."""
+    storage, reader = config["storage"], f"reader_{os.getpid()}"
+    with open_memory(tmp_path, config=config) as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+        memory.refresh()
+    with postgres.connect() as connection, ExitStack() as ending:
+        connection.execute(f"CREATE ROLE {reader} LOGIN")
+        ending.callback(connection.execute, f"DROP OWNED BY {reader}; DROP ROLE {reader}")
+        connection.execute(f"GRANT USAGE ON SCHEMA {storage['schema_name']} TO {reader}")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {storage['schema_name']} TO {reader}")
+        theirs = {**storage, "url": postgres.url.replace("postgres:", f"{reader}:", 1)}
+        assert theirs["url"] != postgres.url
+        (project := tmp_path / "theirs").mkdir()
+        with open_memory(project, config={**config, "storage": theirs}) as memory:
+            assert [fact.text for fact in memory.facts()] == ["We bake rye bread on Tuesdays."]
+            assert "rye bread" in memory.search("which bread on Tuesdays?").hits[0].chunk.text
+            assert "rye bread" in memory.get_orchestrator_context("answer", query="bread").render()
+            with pytest.raises(StorageReadOnlyError, match="is read-only; `orchestra-mem status` shows why"):
+                memory.record_operation("note", {"text": "Not here."})
+            told = problems_of(memory)[0]["problem"]
+        (project / ".obra" / "config.yaml").write_text(json.dumps({**config, "storage": theirs}), "utf-8")
+        (found,) = (each for each in diagnose(project) if each.part == "database")
+    words = f"this user can only read schema {storage['schema_name']} of {told_name(postgres.url)}"
+    assert told == f"the memory can be read, but nothing can be recorded: {words}; {found.advice}"
+    assert found.words == f"{words}: nothing can be recorded"
+    assert found.advice.startswith("grant INSERT, UPDATE and DELETE on its tables to this user, or name a server that")
 
 
 def test_processes_record_at_once_and_every_number_is_given_once(tmp_path: Path, config: dict[str, Any]) -> None:
