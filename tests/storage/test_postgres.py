@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,7 +16,6 @@ import psycopg
 import pytest
 
 from orchestra_mem import (
-    LockTimeoutError,
     OperationFilter,
     ServerAwayError,
     StorageError,
@@ -243,28 +241,6 @@ def test_a_statement_that_the_server_ends_is_told_as_that(
         with pytest.raises(StorageError, match="parameters") as refused:
             database.value("SELECT 1", (1,))
     assert "cannot be reached" not in f"{told.value} {refused.value}"
-
-
-def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, config: dict[str, Any]) -> None:
-    """A process that hangs with the schema's lock is named in the error; once killed, recording succeeds."""
-    config["storage"]["busy_timeout_s"] = 2
-    stopping = (
-        "import json, os, signal, sys; from orchestra_mem import open_memory\n"
-        "stop = lambda point: point == 'record.commit.before' and os.kill(os.getpid(), signal.SIGSTOP)\n"
-        "memory = open_memory(sys.argv[1], config=json.loads(sys.argv[2]), write_point=stop)\n"
-        "memory.record_operation('note', {'text': 'never'})\n"
-    )
-    with open_memory(tmp_path, config=config) as memory:
-        hanging = start("-c", stopping, tmp_path, json.dumps(config))
-        os.waitpid(hanging.pid, os.WUNTRACED)
-        told = (
-            rf"locked by orchestra-mem, process {hanging.pid} on {socket.gethostname()}: end that process if it hangs"
-        )
-        with pytest.raises(LockTimeoutError, match=told):
-            memory.record_operation("note", {"text": "one"})
-        hanging.kill()
-        hanging.communicate()
-        assert memory.record_operation("note", {"text": "two"}).id == 1
 
 
 def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: Path) -> None:

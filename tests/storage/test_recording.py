@@ -102,6 +102,29 @@ def test_who_waits_too_long_for_others_is_told_so(tmp_path: Path, storage: dict[
         assert one.rows("SELECT subject FROM notices ORDER BY id") == [("one",), ("other",)]
 
 
+def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """A process that hangs while it writes is named in the error; once killed, recording succeeds."""
+    config = {**SMALL, "storage": {**storage, "busy_timeout_s": 2}}
+    stopping = (
+        "import json, os, signal, sys; from orchestra_mem import open_memory\n"
+        "stop = lambda point: point == 'record.commit.before' and os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "memory = open_memory(sys.argv[1], config=json.loads(sys.argv[2]), write_point=stop)\n"
+        "memory.record_operation('note', {'text': 'never'})\n"
+    )
+    with open_memory(tmp_path, config=config) as memory:
+        hanging = start("-c", stopping, tmp_path, json.dumps(config))
+        os.waitpid(hanging.pid, os.WUNTRACED)
+        told = (
+            rf"locked by .*process {hanging.pid}( on \S+)?: end that process if it hangs"
+        )
+        with pytest.raises(LockTimeoutError, match=told):
+            memory.record_operation("note", {"text": "one"})
+        assert memory.search("note").hits == ()
+        hanging.kill()
+        hanging.communicate()
+        assert memory.record_operation("note", {"text": "two"}).id == 1
+
+
 def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
     """Copying fails and leaves the target empty if arrived rows differ from those sent."""
     (tmp_path / "to").mkdir()
