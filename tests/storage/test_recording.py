@@ -114,9 +114,7 @@ def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, storag
     with open_memory(tmp_path, config=config) as memory:
         hanging = start("-c", stopping, tmp_path, json.dumps(config))
         os.waitpid(hanging.pid, os.WUNTRACED)
-        told = (
-            rf"locked by .*process {hanging.pid}( on \S+)?: end that process if it hangs"
-        )
+        told = rf"locked by .*process {hanging.pid}( on \S+)?: end that process if it hangs"
         with pytest.raises(LockTimeoutError, match=told):
             memory.record_operation("note", {"text": "one"})
         assert memory.search("note").hits == ()
