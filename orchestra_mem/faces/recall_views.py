@@ -10,7 +10,7 @@ from rich.text import Text
 from orchestra_mem.catalog_types import AuditEntry, CatalogStatistics, InjectedItem, ItemStatus, MemoryItem
 from orchestra_mem.compression.service import SummaryHistory
 from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.text import visible
+from orchestra_mem.core.text import in_short, visible
 from orchestra_mem.faces.records import counted
 from orchestra_mem.faces.views import clipped, event_words, short_time, table_of
 from orchestra_mem.job_types import JobState
@@ -21,7 +21,6 @@ from orchestra_mem.types import Summary
 from orchestra_mem.work_types import WorkKind
 
 _PASSAGE_CHARS = 280
-_NAMED = 4  # projects of a hit
 
 
 def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> Iterator[RenderableType]:
@@ -34,8 +33,7 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
         if projects := getattr(hit, "projects", ()):  # if several projects were searched
-            more = f" and {len(projects) - _NAMED} more" * (len(projects) > _NAMED)
-            head.append(f"{visible(', '.join(projects[:_NAMED]))}{more}  ")
+            head.append(f"{visible(in_short(projects))}  ")
         head.append(f"{chunk.source}:{line}" if line else chunk.source, style="bold")
         if chunk.heading and chunk.kind not in set(WorkKind):
             head.append("  ").append_text(clipped(" > ".join(chunk.heading)))

@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 _Answer = TypeVar("_Answer")
 _Found = TypeVar("_Found")
+_Named = TypeVar("_Named", "ProjectHit", Recommendation)
 
 _AT_ONCE = 4  # more are not faster on two cores; with fewer, a project that hangs delays the others
 
@@ -130,31 +131,44 @@ def merge_answers(
     for project, (answer, lines) in found:
         for hit, line in zip(answer.hits, lines, strict=True):
             joined.setdefault((project.id, hit.chunk.key), with_project(ProjectHit, hit, project, line=line))
-    alike: dict[tuple[object, ...], dict[str, str]] = {}  # labels of projects by id, the likeliest hit's first
-    hits = []
-    for hit in sorted(joined.values(), key=lambda hit: (hit.perhaps, -hit.likelihood)):
+
+    def said(hit: ProjectHit) -> object:
         chunk, above = hit.chunk, _OWN_MARKS.sub("", " > ".join(hit.chunk.heading))
-        said = (*(squeeze(each).casefold() for each in (chunk.text, chunk.kind, above)), bool(hit.superseded_by))
-        named = alike.setdefault(said, {})
-        named.setdefault(hit.project_id, hit.project)
-        if hit.project_id == next(iter(named)):
-            hits.append((hit, named))
-    merged = tuple(replace(hit, projects=(*named.values(),)) for hit, named in hits[:limit])
+        return (*(squeeze(each).casefold() for each in (chunk.text, chunk.kind, above)), bool(hit.superseded_by))
+
+    hits = sorted(joined.values(), key=lambda hit: (hit.perhaps, -hit.likelihood))
+    merged = _joined([(hit, hit.project_id) for hit in hits], said, limit)
     lacks = [f"{project.label}: {note}" for project, (answer, _) in found for note in answer.notes]
-    return ProjectsAnswer(hits=merged, notes=(*notes, *lacks))
+    return ProjectsAnswer(hits=tuple(merged), notes=(*notes, *lacks))
+
+
+def _joined(found: Sequence[tuple[_Named, str]], said: Callable[[_Named], object], limit: int) -> list[_Named]:
+    """Join what several projects, given by id, say alike: the first says it, and its `projects` name them all."""
+    alike: dict[object, dict[str, str]] = {}
+    kept: list[tuple[_Named, dict[str, str]]] = []
+    for each, project in found:
+        named = alike.setdefault(said(each), {})
+        named.setdefault(project, each.project)
+        if project == next(iter(named)):
+            kept.append((each, named))
+    return [replace(each, projects=(*named.values(),)) for each, named in kept[:limit]]
 
 
 def joined_recommendations(
     task: str, found: Sequence[tuple[ListedProject, Recommendations]], notes: Sequence[str], limit: int
 ) -> Recommendations:
-    """Join recommendations by likelihood, at most `limit` in each group, without duplicates from copies."""
+    """Join recommendations by likelihood, at most `limit` in each group; equal ones of several projects are one."""
+
+    def said(each: Recommendation) -> object:
+        return squeeze(_OWN_MARKS.sub("", each.text)).casefold(), each.outcome
 
     def group(name: str) -> tuple[Recommendation, ...]:
         joined: dict[tuple[str, str], Recommendation] = {}
         for project, answer in found:
             for each in getattr(answer, name):
                 joined.setdefault((project.id, each.text), replace(each, project=project.label))
-        return tuple(sorted(joined.values(), key=lambda each: -each.likelihood)[:limit])
+        likely = sorted(joined.items(), key=lambda each: -each[1].likelihood)
+        return tuple(_joined([(each, project) for (project, _), each in likely], said, limit))
 
     kinds = {name: group(name) for name in ("decisions", "rules", "failures", "similar_tasks")}
     lacks = [f"{project.label}: {note}" for project, answer in found for note in answer.notes]

@@ -14,6 +14,7 @@ from orchestra_mem.core.context.items import neutralise
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage, distinct
 from orchestra_mem.core.search.echoes import fenced, plain_words, without_recalled
+from orchestra_mem.core.text import in_short
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.ports import EventLog
 from orchestra_mem.retrieval.lazy_search import LazySearch
@@ -104,7 +105,8 @@ FACT_GROUPS = {"decisions": MustKeepKind.DECISION, "rules": MustKeepKind.CONSTRA
 class Recommendation:
     """An excerpt from past work for a task; `full_tokens` is the token count of the full text.
 
-    `outcome` is the result of that work, empty if unknown; `project` is set if it comes from another project.
+    `outcome` is the result of that work, empty if unknown; `project` is set if it comes from another project, and
+    `projects` then names all that have an equal one.
     """
 
     source: str
@@ -116,13 +118,14 @@ class Recommendation:
     outcome: str = ""
     likelihood: float = 0.0
     project: str = ""
+    projects: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """The source with date, agent, outcome and token count of the full text, in one line."""
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
         told = ", ".join(filter(None, (when, self.agent or "", self.outcome, f"{self.full_tokens:,} tokens in full")))
-        return f"{self.project} {self.source} ({told})".lstrip()
+        return f"{in_short(self.projects)} {self.source} ({told})".lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
