@@ -145,13 +145,13 @@ def merge_answers(
 def _joined(found: Sequence[tuple[_Named, str]], said: Callable[[_Named], object], limit: int) -> list[_Named]:
     """Join what several projects, given by id, say alike: the first says it, and its `projects` name them all."""
     alike: dict[object, dict[str, str]] = {}
-    kept: list[tuple[_Named, dict[str, str]]] = []
+    kept = []
     for each, project in found:
         named = alike.setdefault(said(each), {})
         named.setdefault(project, each.project)
         if project == next(iter(named)):
-            kept.append((each, named))
-    return [replace(each, projects=(*named.values(),)) for each, named in kept[:limit]]
+            kept.append(each)
+    return [replace(each, projects=tuple(alike[said(each)].values())) for each in kept[:limit]]
 
 
 def joined_recommendations(
