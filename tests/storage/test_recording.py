@@ -242,6 +242,18 @@ def test_a_stopped_process_that_holds_the_documents_keeps_nobody_out(tmp_path: P
         stopped.communicate()
 
 
+def test_the_first_record_of_a_session_waits_for_no_documents(tmp_path: Path) -> None:
+    """The first record while others hold the documents returns at once; its session document is written later."""
+    with open_memory(tmp_path, config=SMALL) as memory, FileLock(tmp_path / ".obra" / "obra.lock") as held:
+        begun = time.monotonic()
+        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+        assert time.monotonic() - begun < 1
+        held.release()
+        memory.refresh()
+        assert "rye bread" in (tmp_path / ".obra" / "memory" / "decision_log.md").read_text("utf-8")
+        assert len([*(tmp_path / ".obra" / "sessions").glob("*.md")]) == 1
+
+
 def test_a_flush_that_was_killed_is_finished_although_the_documents_were_held(tmp_path: Path) -> None:
     """What opening leaves to do because others hold the documents is done by the next call that gets them."""
     with open_memory(tmp_path, config=SMALL) as memory:
