@@ -346,8 +346,3 @@ def visible(text: str) -> str:
     if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return _UNSHOWABLE.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode("ascii"), text)
-
-
-def in_short(names: tuple[str, ...]) -> str:
-    """Join at most four names, and count the others."""
-    return ", ".join(names[:4]) + f" and {len(names) - 4} more" * (len(names) > 4)

@@ -10,11 +10,12 @@ from rich.text import Text
 from orchestra_mem.catalog_types import AuditEntry, CatalogStatistics, InjectedItem, ItemStatus, MemoryItem
 from orchestra_mem.compression.service import SummaryHistory
 from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.text import in_short, visible
+from orchestra_mem.core.text import visible
 from orchestra_mem.faces.records import counted
 from orchestra_mem.faces.views import clipped, event_words, short_time, table_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
+from orchestra_mem.retrieval.passages import named_in_short
 from orchestra_mem.search_types import Hit
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Summary
@@ -33,7 +34,7 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
         if projects := getattr(hit, "projects", ()):  # if several projects were searched
-            head.append(f"{visible(in_short(projects))}  ")
+            head.append(f"{visible(named_in_short(projects))}  ")
         head.append(f"{chunk.source}:{line}" if line else chunk.source, style="bold")
         if chunk.heading and chunk.kind not in set(WorkKind):
             head.append("  ").append_text(clipped(" > ".join(chunk.heading)))

@@ -32,7 +32,6 @@ logger = logging.getLogger(__name__)
 
 _Answer = TypeVar("_Answer")
 _Found = TypeVar("_Found")
-_Named = TypeVar("_Named", "ProjectHit", Recommendation)
 
 _AT_ONCE = 4  # more are not faster on two cores; with fewer, a project that hangs delays the others
 
@@ -131,27 +130,25 @@ def merge_answers(
     for project, (answer, lines) in found:
         for hit, line in zip(answer.hits, lines, strict=True):
             joined.setdefault((project.id, hit.chunk.key), with_project(ProjectHit, hit, project, line=line))
-
-    def said(hit: ProjectHit) -> object:
-        chunk, above = hit.chunk, _OWN_MARKS.sub("", " > ".join(hit.chunk.heading))
-        return (*(squeeze(each).casefold() for each in (chunk.text, chunk.kind, above)), bool(hit.superseded_by))
-
-    hits = sorted(joined.values(), key=lambda hit: (hit.perhaps, -hit.likelihood))
-    merged = _joined([(hit, hit.project_id) for hit in hits], said, limit)
+    alike = []
+    for hit in sorted(joined.values(), key=lambda hit: (hit.perhaps, -hit.likelihood)):
+        above = _OWN_MARKS.sub("", " > ".join(hit.chunk.heading))
+        said = [squeeze(each).casefold() for each in (hit.chunk.text, hit.chunk.kind, above)]
+        alike.append((hit.project_id, (*said, bool(hit.superseded_by)), hit))
     lacks = [f"{project.label}: {note}" for project, (answer, _) in found for note in answer.notes]
-    return ProjectsAnswer(hits=tuple(merged), notes=(*notes, *lacks))
+    return ProjectsAnswer(hits=_joined(alike, limit), notes=(*notes, *lacks))
 
 
-def _joined(found: Sequence[tuple[_Named, str]], said: Callable[[_Named], object], limit: int) -> list[_Named]:
-    """Join what several projects, given by id, say alike: the first says it, and its `projects` name them all."""
+def _joined(found: Iterable[tuple[str, object, Any]], limit: int) -> tuple[Any, ...]:
+    """Join what several projects say alike, given with the project's id: the first says it, `projects` names all."""
     alike: dict[object, dict[str, str]] = {}
     kept = []
-    for each, project in found:
-        named = alike.setdefault(said(each), {})
+    for project, said, each in found:
+        named = alike.setdefault(said, {})
         named.setdefault(project, each.project)
         if project == next(iter(named)):
-            kept.append(each)
-    return [replace(each, projects=tuple(alike[said(each)].values())) for each in kept[:limit]]
+            kept.append((each, named))
+    return tuple(replace(each, projects=(*named.values(),)) for each, named in kept[:limit])
 
 
 def joined_recommendations(
@@ -159,16 +156,14 @@ def joined_recommendations(
 ) -> Recommendations:
     """Join recommendations by likelihood, at most `limit` in each group; equal ones of several projects are one."""
 
-    def said(each: Recommendation) -> object:
-        return squeeze(_OWN_MARKS.sub("", each.text)).casefold(), each.outcome
-
     def group(name: str) -> tuple[Recommendation, ...]:
         joined: dict[tuple[str, str], Recommendation] = {}
         for project, answer in found:
             for each in getattr(answer, name):
                 joined.setdefault((project.id, each.text), replace(each, project=project.label))
         likely = sorted(joined.items(), key=lambda each: -each[1].likelihood)
-        return tuple(_joined([(each, project) for (project, _), each in likely], said, limit))
+        said = [(squeeze(_OWN_MARKS.sub("", each.text)).casefold(), each.outcome) for _, each in likely]
+        return _joined(((key[0], text, each) for (key, each), text in zip(likely, said, strict=True)), limit)
 
     kinds = {name: group(name) for name in ("decisions", "rules", "failures", "similar_tasks")}
     lacks = [f"{project.label}: {note}" for project, answer in found for note in answer.notes]

@@ -14,7 +14,6 @@ from orchestra_mem.core.context.items import neutralise
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage, distinct
 from orchestra_mem.core.search.echoes import fenced, plain_words, without_recalled
-from orchestra_mem.core.text import in_short
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.ports import EventLog
 from orchestra_mem.retrieval.lazy_search import LazySearch
@@ -101,6 +100,11 @@ def find_operation(log: EventLog, number: int) -> Operation | None:
 FACT_GROUPS = {"decisions": MustKeepKind.DECISION, "rules": MustKeepKind.CONSTRAINT, "failures": MustKeepKind.FAILURE}
 
 
+def named_in_short(projects: Sequence[str]) -> str:
+    """Name at most four projects, and count the others."""
+    return ", ".join(projects[:4]) + f" and {len(projects) - 4} more" * (len(projects) > 4)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recommendation:
     """An excerpt from past work for a task; `full_tokens` is the token count of the full text.
@@ -125,7 +129,7 @@ class Recommendation:
         """The source with date, agent, outcome and token count of the full text, in one line."""
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
         told = ", ".join(filter(None, (when, self.agent or "", self.outcome, f"{self.full_tokens:,} tokens in full")))
-        return f"{in_short(self.projects)} {self.source} ({told})".lstrip()
+        return f"{named_in_short(self.projects)} {self.source} ({told})".lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -280,10 +280,8 @@ class Database(SqlDatabase):
         code = getattr(error, "sqlite_errorname", "") or ""
         text = f"{doing}: {self.path}: {error}"
         if code.startswith("SQLITE_BUSY"):
-            who = writer_of(self.path)
-            return LockTimeoutError(
-                f"{text}; locked by {who}: end that process if it hangs, or see storage.busy_timeout_s"
-            )
+            todo = "end that process if it hangs, or see storage.busy_timeout_s"
+            return LockTimeoutError(f"{text}; locked by {writer_of(self.path)}: {todo}")
         if known := database_error(error, text, kept="nothing recorded is lost"):
             return known
         if code.startswith("SQLITE_IOERR"):
