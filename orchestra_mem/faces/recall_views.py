@@ -15,8 +15,7 @@ from orchestra_mem.faces.records import counted
 from orchestra_mem.faces.views import clipped, event_words, short_time, table_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
-from orchestra_mem.retrieval.passages import named_in_short
-from orchestra_mem.search_types import Hit
+from orchestra_mem.search_types import Hit, named_in_short
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Summary
 from orchestra_mem.work_types import WorkKind

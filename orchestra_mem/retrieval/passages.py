@@ -18,7 +18,7 @@ from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, Stor
 from orchestra_mem.ports import EventLog
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.search import Answer, MemorySearch, is_match
-from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter
+from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, named_in_short
 from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Json, MustKeepKind, Operation
 
@@ -98,11 +98,6 @@ def find_operation(log: EventLog, number: int) -> Operation | None:
 
 
 FACT_GROUPS = {"decisions": MustKeepKind.DECISION, "rules": MustKeepKind.CONSTRAINT, "failures": MustKeepKind.FAILURE}
-
-
-def named_in_short(projects: Sequence[str]) -> str:
-    """Name at most four projects, and count the others."""
-    return ", ".join(projects[:4]) + f" and {len(projects) - 4} more" * (len(projects) > 4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
