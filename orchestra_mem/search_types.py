@@ -367,3 +367,8 @@ class SearchIndex(Protocol):
 
     def close(self) -> None:
         """Close all files; safe to call twice. A running `maintain` fails soon after."""
+
+
+def named_in_short(projects: Sequence[str]) -> str:
+    """Name at most four projects, and count the others."""
+    return ", ".join(projects[:4]) + f" and {len(projects) - 4} more" * (len(projects) > 4)

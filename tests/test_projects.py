@@ -285,6 +285,10 @@ def test_what_many_projects_say_alike_is_one_hit_that_names_them(make: Callable[
     assert [(hit.chunk.text, set(hit.projects)) for hit in found] == [(rule, {"shop", "web", "oven"})]
     assert to_object(found[0])["projects"] == list(found[0].projects)
     assert found[0].project == found[0].projects[0]
+    (advice,) = Projects().recommend("log card numbers").rules
+    assert (advice.text.endswith(rule), advice.projects[0], set(advice.projects)) == (
+        (True, advice.project, {"shop", "web", "oven"})
+    )
     found = Projects().search("PostgreSQL for storage", where=SearchFilter(kinds=("message",))).hits
     told = {(hit.projects, bool(hit.superseded_by)) for hit in found if hit.chunk.text == revoked}
     assert told == {(("shop",), False), (("mill",), True)}

@@ -236,7 +236,7 @@ def open_store(
     how: dict[str, Any] = {
         "versions": place.memory / "versions", "lock_file": place.home / "obra.lock",
         "lock_timeout_s": storage.lock_timeout_s, "full_sync": storage.durability is Durability.FULL,
-        "write_point": write_point, "read_only": read_only,
+        "write_point": write_point, "read_only": read_only or (database is not None and database.read_only),
     }  # fmt: skip
     if database is None or not storage.url:
         return FileDocumentStore(**how)

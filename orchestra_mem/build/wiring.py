@@ -127,6 +127,7 @@ class Wiring:
                 if not ignore.exists():
                     own.replace(ignore, template_files()[".gitignore"], expected=None, name="init")
             self.database = open_database(place.home, self.settings, **how)
+            self.read_only = self.read_only or self.database.why_read_only
             if self.settings.storage.url:
                 self.settings = named_by_memory(self.database, place.home, self.settings)
         self.project = self.settings.project.title or place.project.name

@@ -69,7 +69,7 @@ def check_document(
     place = Place.of(project, settings)
     if not os.path.lexists(path):
         again = (
-            "the next command that opens the memory writes it again; `orchestra-mem history` lists its earlier versions"
+            "the next command that can write here creates it again; `orchestra-mem history` lists its earlier versions"
         )
         return [DocumentFault(path=str(path), line=0, problem="is missing", meanwhile=again)]
     reader = DocumentReader(

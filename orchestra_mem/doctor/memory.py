@@ -174,7 +174,7 @@ def _database(project: Path, settings: Settings, *, is_read_only: bool) -> Findi
         return _no_database(path, Place.of(project, settings))
     try:
         with closing(open_database(home, settings, wait_s=_LOCK_WAIT_S, read_only=is_read_only)) as database:
-            damage, schema = database.check(), database.schema_version
+            damage, schema, why = database.check(), database.schema_version, database.why_read_only
             blocked_until = time.monotonic() + _LOCK_WAIT_S
             while not (writable := database.can_write_now()) and time.monotonic() < blocked_until:
                 pass  # each try waits for a moment itself
@@ -188,6 +188,8 @@ def _database(project: Path, settings: Settings, *, is_read_only: bool) -> Findi
     if not writable:
         words = f"another process has blocked writes to {path or 'the server'} for at least {_LOCK_WAIT_S:g} s"
         return fault("database", words, f"{_HANGS} (`fuser {path}` names it) and end it" if path else _HANGS)
+    if why:
+        return note("database", why.partition("; ")[0] + ": nothing can be recorded", why.partition("; ")[2])
     where = f"{path.stat().st_size / 1e6:,.1f} MB" if path else "on a PostgreSQL server"
     return sound("database", f"no damage; schema {schema}, {where}")
 

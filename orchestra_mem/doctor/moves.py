@@ -12,6 +12,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog
 from orchestra_mem.adapters.database.database_copy import Copied, copy_database
 from orchestra_mem.adapters.database.project_key import (
     arriving_route,
@@ -105,10 +106,16 @@ def reactivate(project: Path, settings: Settings, *, old_place_lost: bool = Fals
             return False
         if arriving and not old_place_lost:
             raise StorageError(words)
-        if path is not None:
+        if path is not None or (old_place_lost and _has_documents_of(database, place)):
             no_working_copy(place)  # first, as a document may refuse it
         take_mark_away(database)
     return True
+
+
+def _has_documents_of(database: SqlDatabase, place: Place) -> bool:
+    """Check whether a folder has a session document of a memory, so that its documents belong to the memory."""
+    ids = [session.id[:8] for session in SqlEventLog(database).sessions()]  # the names of archives have no more
+    return any(id in path.name for id in ids for path in place.sessions.rglob("session_*.md"))
 
 
 def _words(route: str, old: Settings, new: Settings) -> str:

@@ -15,13 +15,12 @@ from orchestra_mem.faces.records import counted
 from orchestra_mem.faces.views import clipped, event_words, short_time, table_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
-from orchestra_mem.search_types import Hit
+from orchestra_mem.search_types import Hit, named_in_short
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Summary
 from orchestra_mem.work_types import WorkKind
 
 _PASSAGE_CHARS = 280
-_NAMED = 4  # projects of a hit
 
 
 def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> Iterator[RenderableType]:
@@ -34,8 +33,7 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
         chunk = hit.chunk
         head = Text(f"{number:>3}  ", style="dim")
         if projects := getattr(hit, "projects", ()):  # if several projects were searched
-            more = f" and {len(projects) - _NAMED} more" * (len(projects) > _NAMED)
-            head.append(f"{visible(', '.join(projects[:_NAMED]))}{more}  ")
+            head.append(f"{visible(named_in_short(projects))}  ")
         head.append(f"{chunk.source}:{line}" if line else chunk.source, style="bold")
         if chunk.heading and chunk.kind not in set(WorkKind):
             head.append("  ").append_text(clipped(" > ".join(chunk.heading)))

@@ -130,31 +130,40 @@ def merge_answers(
     for project, (answer, lines) in found:
         for hit, line in zip(answer.hits, lines, strict=True):
             joined.setdefault((project.id, hit.chunk.key), with_project(ProjectHit, hit, project, line=line))
-    alike: dict[tuple[object, ...], dict[str, str]] = {}  # labels of projects by id, the likeliest hit's first
-    hits = []
+    alike = []
     for hit in sorted(joined.values(), key=lambda hit: (hit.perhaps, -hit.likelihood)):
-        chunk, above = hit.chunk, _OWN_MARKS.sub("", " > ".join(hit.chunk.heading))
-        said = (*(squeeze(each).casefold() for each in (chunk.text, chunk.kind, above)), bool(hit.superseded_by))
-        named = alike.setdefault(said, {})
-        named.setdefault(hit.project_id, hit.project)
-        if hit.project_id == next(iter(named)):
-            hits.append((hit, named))
-    merged = tuple(replace(hit, projects=(*named.values(),)) for hit, named in hits[:limit])
+        above = _OWN_MARKS.sub("", " > ".join(hit.chunk.heading))
+        said = [squeeze(each).casefold() for each in (hit.chunk.text, hit.chunk.kind, above)]
+        alike.append((hit.project_id, (*said, bool(hit.superseded_by)), hit))
     lacks = [f"{project.label}: {note}" for project, (answer, _) in found for note in answer.notes]
-    return ProjectsAnswer(hits=merged, notes=(*notes, *lacks))
+    return ProjectsAnswer(hits=_joined(alike, limit), notes=(*notes, *lacks))
+
+
+def _joined(found: Iterable[tuple[str, object, Any]], limit: int) -> tuple[Any, ...]:
+    """Join what several projects say alike, given with the project's id: the first says it, `projects` names all."""
+    alike: dict[object, dict[str, str]] = {}
+    kept = []
+    for project, said, each in found:
+        named = alike.setdefault(said, {})
+        named.setdefault(project, each.project)
+        if project == next(iter(named)):
+            kept.append((each, named))
+    return tuple(replace(each, projects=(*named.values(),)) for each, named in kept[:limit])
 
 
 def joined_recommendations(
     task: str, found: Sequence[tuple[ListedProject, Recommendations]], notes: Sequence[str], limit: int
 ) -> Recommendations:
-    """Join recommendations by likelihood, at most `limit` in each group, without duplicates from copies."""
+    """Join recommendations by likelihood, at most `limit` in each group; equal ones of several projects are one."""
 
     def group(name: str) -> tuple[Recommendation, ...]:
         joined: dict[tuple[str, str], Recommendation] = {}
         for project, answer in found:
             for each in getattr(answer, name):
                 joined.setdefault((project.id, each.text), replace(each, project=project.label))
-        return tuple(sorted(joined.values(), key=lambda each: -each.likelihood)[:limit])
+        likely = sorted(joined.items(), key=lambda each: -each[1].likelihood)
+        said = [(squeeze(_OWN_MARKS.sub("", each.text)).casefold(), each.outcome) for _, each in likely]
+        return _joined(((key[0], text, each) for (key, each), text in zip(likely, said, strict=True)), limit)
 
     kinds = {name: group(name) for name in ("decisions", "rules", "failures", "similar_tasks")}
     lacks = [f"{project.label}: {note}" for project, answer in found for note in answer.notes]

@@ -85,7 +85,7 @@ class Lifecycle:
             self._parts.reporter.failed("database", StorageError(problem))
         self._look_for_faults(self.read_edits(waits=waits))
 
-    def _catch_up(self) -> None:
+    def _catch_up(self, *, waits: bool = True) -> None:
         """Update working memory from the event log: new sessions, and operations and spills of other processes."""
         if (live := self._parts.log.live_session()) is None:
             self._leave_session()
@@ -94,11 +94,11 @@ class Lifecycle:
             self._leave_session()
             # If the disk refuses, the next spill reconciles the document with the log.
             with self._parts.reporter.tracking_problem(_SESSION_DOCUMENT):
-                self.documents.run(self._parts.compactor.resume, live)
+                self.documents.run(self._parts.compactor.resume, live, waits=waits)
             live = self._parts.log.session(live.id)
             self.last_id = live.spilled_through
         elif live.spilled_through != self.session.spilled_through:
-            self.documents.run(self._parts.store.follow)  # another machine may have spilled: fetch its document
+            self.documents.run(self._parts.store.follow, waits=waits)  # another machine may have spilled
         if live.spilled_through > self.last_id:
             # Others recorded and spilled operations unseen by this process: a running epoch would never show them.
             self._parts.epochs.end_epochs()
@@ -157,7 +157,7 @@ class Lifecycle:
         if self.session is not None and (entry := draft.entry_of(operation, self.session.started.date())):
             self._parts.session.remember(entry)
         if self.session is None or operation.session != self.session.id:
-            self._catch_up()
+            self._catch_up(waits=False)
         elif operation.id == self.last_id + 1:
             self._take([operation])
         else:

@@ -142,11 +142,11 @@ class DocumentsLock:
                     raise
             yield self._busy_since is None
 
-    def run(self, step: Callable[..., object], *given: object) -> None:
-        """Run a step under the lock, now or, if others hold the lock, when this memory next gets it."""
+    def run(self, step: Callable[..., object], *given: object, waits: bool = True) -> None:
+        """Run a step under the lock. If others hold it, even after 2 s if this `waits`, run the step the next time."""
         free = False
         try:
-            with self.held() as free:
+            with self.held(timeout_s=PATIENCE_S if waits else 0) as free:
                 if free:
                     step(*given)
         finally:

@@ -18,7 +18,7 @@ from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, Stor
 from orchestra_mem.ports import EventLog
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.search import Answer, MemorySearch, is_match
-from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter
+from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, named_in_short
 from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Json, MustKeepKind, Operation
 
@@ -104,7 +104,8 @@ FACT_GROUPS = {"decisions": MustKeepKind.DECISION, "rules": MustKeepKind.CONSTRA
 class Recommendation:
     """An excerpt from past work for a task; `full_tokens` is the token count of the full text.
 
-    `outcome` is the result of that work, empty if unknown; `project` is set if it comes from another project.
+    `outcome` is the result of that work, empty if unknown; `project` is set if it comes from another project, and
+    `projects` then names all that have an equal one.
     """
 
     source: str
@@ -116,13 +117,14 @@ class Recommendation:
     outcome: str = ""
     likelihood: float = 0.0
     project: str = ""
+    projects: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """The source with date, agent, outcome and token count of the full text, in one line."""
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
         told = ", ".join(filter(None, (when, self.agent or "", self.outcome, f"{self.full_tokens:,} tokens in full")))
-        return f"{self.project} {self.source} ({told})".lstrip()
+        return f"{named_in_short(self.projects)} {self.source} ({told})".lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -155,13 +156,14 @@ class SharedDecisions:
         person reworded in the shared log are left out.
         """
         found: list[tuple[SharedDecision, MustKeep]] = []
+        sharers = cache(self.sharers)  # reads the log's database, and only if needed
         for each in self.all():
             if each.origin:
                 with suppress(NotFoundError):
                     own = self.ledger.must_keep(int(each.origin[1:]))
                     if own.status is _STANDS or each.text not in map(self._lifted, (own.text, own.found)):
                         continue
-                    if not self.is_own(each):
+                    if not self.is_own(each, sharers):
                         continue
                     seen = {0}
                     while own.status is MustKeepStatus.SUPERSEDED and own.superseded_by not in seen:
@@ -170,15 +172,16 @@ class SharedDecisions:
                     found.append((each, own))
         return found
 
-    def is_own(self, each: SharedDecision) -> bool:
+    def is_own(self, each: SharedDecision, sharers: Callable[[], Mapping[str, str]] | None = None) -> bool:
         """Check if this project shared a decision: by its id, or by its name if the log's database is unreadable."""
-        by = self.sharers().get(each.number)
+        by = (sharers or self.sharers)().get(each.number)
         return bool(each.origin) and (by == self.project() if by else each.project == told_name(self.name))
 
     def own(self, fact: str) -> SharedDecision:
         """Return the entry of a fact (`K12`) that this project shared; raise `NotFoundError` if there is none."""
+        sharers = cache(self.sharers)
         for each in self.all():
-            if each.origin == fact and self.is_own(each):
+            if each.origin == fact and self.is_own(each, sharers):
                 own = self.ledger.must_keep(int(fact[1:]))
                 if each.text in map(self._lifted, (own.text, own.found)):
                     return each

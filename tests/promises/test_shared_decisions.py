@@ -244,6 +244,19 @@ def test_a_moved_project_keeps_what_it_shared_and_another_of_its_name_has_no_par
     assert [(each.text, each.project) for each in mill.shared_decisions()] == [(second, "mill")]
 
 
+def test_the_shared_log_is_read_once_for_all_outdated_decisions(opened: Open, tmp_path: Path) -> None:
+    """However many shared decisions a project no longer holds, the log's database is read once to report them."""
+    shop = opened("shop", *(f"We decided to use {tool}." for tool in ("PostgreSQL", "pytest", "German")))
+    for number in range(1, 4):
+        shop.share_decision(f"K{number}")
+    shop.refresh()
+    own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
+    own.write_text(own.read_text("utf-8").partition("### [")[0], encoding="utf-8")
+    answers = iter([shop.shared_log.sharers()])
+    shop.shared_log.sharers = lambda: next(answers)  # a second read raises StopIteration
+    assert (len(shop.facts()), len(shop.shared_log.remarks())) == (0, 3)
+
+
 def test_what_a_person_took_out_of_the_project_is_told(home: Path, opened: Open, tmp_path: Path) -> None:
     """A shared decision that a person deleted from its project is a problem until deleted from the log too."""
     shop = opened("shop", "We decided to use PostgreSQL for storage.")

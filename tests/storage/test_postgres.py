@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,14 +15,21 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestra_mem import LockTimeoutError, OperationFilter, ServerAwayError, StorageError, open_memory
+from orchestra_mem import (
+    OperationFilter,
+    ServerAwayError,
+    StorageError,
+    StorageReadOnlyError,
+    open_memory,
+)
+from orchestra_mem.adapters.database.postgres_dialect import told_name
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from tests.conftest import Clock
 from tests.faces.conftest import Program
-from tests.memories import SMALL
+from tests.memories import SMALL, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import start
 from tests.promises.conftest import work
@@ -84,6 +90,37 @@ def test_it_answers_as_a_memory_in_a_file(tmp_path: Path, config: dict[str, Any]
             said.append([facts, again, [line for line in log.splitlines() if line.startswith("### ")]])
     for file, postgres in zip(*said, strict=True):
         assert file == postgres
+
+
+def test_a_user_who_may_only_read_searches_and_is_told_why_nothing_is_recorded(
+    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+) -> None:
+    """A user with SELECT alone gets facts, hits and a context; writes are refused, `status` and `doctor` say why."""
+    storage, reader = config["storage"], f"reader_{os.getpid()}"
+    with open_memory(tmp_path, config=config) as memory:
+        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+        memory.refresh()
+    with postgres.connect() as connection, ExitStack() as ending:
+        connection.execute(f"CREATE ROLE {reader} LOGIN")
+        ending.callback(connection.execute, f"DROP OWNED BY {reader}; DROP ROLE {reader}")
+        connection.execute(f"GRANT USAGE ON SCHEMA {storage['schema_name']} TO {reader}")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {storage['schema_name']} TO {reader}")
+        theirs = {**storage, "url": postgres.url.replace("postgres:", f"{reader}:", 1)}
+        assert theirs["url"] != postgres.url
+        (project := tmp_path / "theirs").mkdir()
+        with open_memory(project, config={**config, "storage": theirs}) as memory:
+            assert [fact.text for fact in memory.facts()] == ["We bake rye bread on Tuesdays."]
+            assert "rye bread" in memory.search("which bread on Tuesdays?").hits[0].chunk.text
+            assert "rye bread" in memory.get_orchestrator_context("answer", query="bread").render()
+            with pytest.raises(StorageReadOnlyError, match="is read-only; `orchestra-mem status` shows why"):
+                memory.record_operation("note", {"text": "Not here."})
+            told = problems_of(memory)[0]["problem"]
+        (project / ".obra" / "config.yaml").write_text(json.dumps({**config, "storage": theirs}), "utf-8")
+        (found,) = (each for each in diagnose(project) if each.part == "database")
+    words = f"this user can only read schema {storage['schema_name']} of {told_name(postgres.url)}"
+    assert told == f"the memory can be read, but nothing can be recorded: {words}; {found.advice}"
+    assert found.words == f"{words}: nothing can be recorded"
+    assert found.advice.startswith("grant INSERT, UPDATE and DELETE on its tables to this user, or name a server that")
 
 
 def test_processes_record_at_once_and_every_number_is_given_once(tmp_path: Path, config: dict[str, Any]) -> None:
@@ -204,28 +241,6 @@ def test_a_statement_that_the_server_ends_is_told_as_that(
         with pytest.raises(StorageError, match="parameters") as refused:
             database.value("SELECT 1", (1,))
     assert "cannot be reached" not in f"{told.value} {refused.value}"
-
-
-def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, config: dict[str, Any]) -> None:
-    """A process that hangs with the schema's lock is named in the error; once killed, recording succeeds."""
-    config["storage"]["busy_timeout_s"] = 2
-    stopping = (
-        "import json, os, signal, sys; from orchestra_mem import open_memory\n"
-        "stop = lambda point: point == 'record.commit.before' and os.kill(os.getpid(), signal.SIGSTOP)\n"
-        "memory = open_memory(sys.argv[1], config=json.loads(sys.argv[2]), write_point=stop)\n"
-        "memory.record_operation('note', {'text': 'never'})\n"
-    )
-    with open_memory(tmp_path, config=config) as memory:
-        hanging = start("-c", stopping, tmp_path, json.dumps(config))
-        os.waitpid(hanging.pid, os.WUNTRACED)
-        told = (
-            rf"locked by orchestra-mem, process {hanging.pid} on {socket.gethostname()}: end that process if it hangs"
-        )
-        with pytest.raises(LockTimeoutError, match=told):
-            memory.record_operation("note", {"text": "one"})
-        hanging.kill()
-        hanging.communicate()
-        assert memory.record_operation("note", {"text": "two"}).id == 1
 
 
 def test_what_is_wrong_with_the_address_is_told_without_its_password(tmp_path: Path) -> None:

@@ -102,6 +102,27 @@ def test_who_waits_too_long_for_others_is_told_so(tmp_path: Path, storage: dict[
         assert one.rows("SELECT subject FROM notices ORDER BY id") == [("one",), ("other",)]
 
 
+def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """A process that hangs while it writes is named in the error; once killed, recording succeeds."""
+    config = {**SMALL, "storage": {**storage, "busy_timeout_s": 2}}
+    stopping = (
+        "import json, os, signal, sys; from orchestra_mem import open_memory\n"
+        "stop = lambda point: point == 'record.commit.before' and os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "memory = open_memory(sys.argv[1], config=json.loads(sys.argv[2]), write_point=stop)\n"
+        "memory.record_operation('note', {'text': 'never'})\n"
+    )
+    with open_memory(tmp_path, config=config) as memory:
+        hanging = start("-c", stopping, tmp_path, json.dumps(config))
+        os.waitpid(hanging.pid, os.WUNTRACED)
+        told = rf"locked by .*process {hanging.pid}( on \S+)?: end that process if it hangs"
+        with pytest.raises(LockTimeoutError, match=told):
+            memory.record_operation("note", {"text": "one"})
+        assert memory.search("note").hits == ()
+        hanging.kill()
+        hanging.communicate()
+        assert memory.record_operation("note", {"text": "two"}).id == 1
+
+
 def test_a_move_is_refused_where_something_else_arrives(tmp_path: Path) -> None:
     """Copying fails and leaves the target empty if arrived rows differ from those sent."""
     (tmp_path / "to").mkdir()
@@ -219,6 +240,18 @@ def test_a_stopped_process_that_holds_the_documents_keeps_nobody_out(tmp_path: P
     finally:
         stopped.kill()
         stopped.communicate()
+
+
+def test_the_first_record_of_a_session_waits_for_no_documents(tmp_path: Path) -> None:
+    """The first record while others hold the documents returns at once; its session document is written later."""
+    with open_memory(tmp_path, config=SMALL) as memory, FileLock(tmp_path / ".obra" / "obra.lock") as held:
+        begun = time.monotonic()
+        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
+        assert time.monotonic() - begun < 1
+        held.release()
+        memory.refresh()
+        assert "rye bread" in (tmp_path / ".obra" / "memory" / "decision_log.md").read_text("utf-8")
+        assert len([*(tmp_path / ".obra" / "sessions").glob("*.md")]) == 1
 
 
 def test_a_flush_that_was_killed_is_finished_although_the_documents_were_held(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from itertools import product
 from pathlib import Path
 
-from orchestra_mem.adapters.database.files import HeldFiles, readable
+from orchestra_mem.adapters.database.files import HeldFiles, readable, writer_of
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.adapters.database.statements import SqlDatabase, columns_of
 from orchestra_mem.errors import (
     DatabaseDamagedError,
+    LockTimeoutError,
     SchemaTooNewError,
     StorageError,
     StorageReadOnlyError,
@@ -278,6 +279,9 @@ class Database(SqlDatabase):
     def _told(self, error: sqlite3.Error, doing: str) -> StorageError:
         code = getattr(error, "sqlite_errorname", "") or ""
         text = f"{doing}: {self.path}: {error}"
+        if code.startswith("SQLITE_BUSY"):
+            todo = "end that process if it hangs, or see storage.busy_timeout_s"
+            return LockTimeoutError(f"{text}; locked by {writer_of(self.path)}: {todo}")
         if known := database_error(error, text, kept="nothing recorded is lost"):
             return known
         if code.startswith("SQLITE_IOERR"):

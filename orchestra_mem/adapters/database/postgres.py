@@ -105,6 +105,8 @@ class PostgresDatabase(SqlDatabase):
     def _prepare(self) -> None:
         with self._pool.connection() as connection:
             version = self._version(connection)
+            if version and not self.read_only and connection.execute(_RIGHTS).fetchone() != (True, "off"):
+                self.read_only, self.why_read_only = True, _READ_ONLY.format(self.schema, self._name)
         if version > len(MIGRATIONS):
             raise SchemaTooNewError(
                 f"schema {self.schema} in {self._name} has version {version}, but this program supports versions up "
@@ -302,6 +304,11 @@ _HOLDS = (
     "AND (CAST(classid AS BIGINT) << 32) + CAST(objid AS BIGINT) = hashtextextended('orchestra-mem {}', 0)"
 )
 _TURN = "UPDATE schema_version SET commits = commits + 1 WHERE (SELECT TRUE FROM {})"
+_RIGHTS = "SELECT has_table_privilege('schema_version', 'UPDATE'), current_setting('transaction_read_only')"
+_READ_ONLY = (
+    "this user can only read schema {} of {}; grant INSERT, UPDATE and DELETE on its tables to this user, or name a "
+    "server that is no read-only replica, then open the memory again"
+)
 # Each statement must see everything committed before it, whatever the server's default isolation level.
 _ISOLATION = r"-c default_transaction_isolation=read\ committed"
 _ANY_TABLE = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s LIMIT 1"

@@ -189,6 +189,8 @@ class SqlDatabase(ABC):
 
     errors: type[Exception]
     """The driver's exceptions; the methods of this class translate them to `StorageError`."""
+    why_read_only = ""
+    """Why this user cannot write here, and what to do about it; empty if the caller asked for `read_only`."""
 
     def __init__(self, name: str, *, write_point: WritePoint | None, read_only: bool) -> None:
         self.read_only = read_only
