@@ -256,9 +256,6 @@ class DocumentWriter:
 
     def _announce(self, plan: _Plan, reason: VersionReason) -> None:
         name, last = plan.name, plan.last
-        if last != self.ledger.written(name):
-            # A killed process did not confirm its write. Confirm it before the next announcement overwrites it.
-            self._confirm(name, last.text or "", last.left or "")
         read = self._read_since(name, last)
         if read is not None and read.file not in (last.digest, digest(plan.current or "")):
             # The file with the person's edits is now empty or gone. An undo in their editor may bring this text back.
@@ -283,6 +280,9 @@ class DocumentWriter:
         """Plan the write of a document. None if its content would not change: the file is then left as it is."""
         current = self.store.read_to_change(self.path(name))
         last = self.last_written(name, current)
+        if last != self.ledger.written(name):
+            # A killed process did not confirm its write. Keep its text, as editors may have it open.
+            self._confirm(name, last.text or "", last.left or "")
         text = with_later_time(text, last.text or "")
         untouched = current is not None and last.digest == digest(current)
         if untouched and last.left == current and last.text is not None and timeless(last.text) == timeless(text):

@@ -17,7 +17,7 @@ from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
-from tests.memories import machine_writes, text_of
+from tests.memories import killing, machine_writes, text_of
 from tests.tiers.conftest import Desk
 from tests.timing import until
 
@@ -223,12 +223,7 @@ def test_lines_at_one_place_from_an_old_text_and_from_the_machine_all_stand(desk
 def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_path: Path, clock: Clock) -> None:
     """A killed restore loses neither the person's note nor the machine's facts."""
     points: list[str] = []
-
-    def killed(point: str) -> None:
-        if point in points:
-            raise KeyboardInterrupt
-
-    with open_memory(tmp_path, clock=clock, write_point=killed) as memory:
+    with open_memory(tmp_path, clock=clock, write_point=killing(points)) as memory:
         desk = Desk(memory, clock)
         desk.go_on("TODO: order the paper.")
         opened = desk.plan.text
@@ -242,6 +237,30 @@ def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_
         desk = Desk(memory, clock)
         desk.go_on("TODO: order the glue.")
         desk.plan.has_once("A note of mine.", "order the paper", "order the ink", "order the glue")
+
+
+@pytest.mark.parametrize("point", ["left.commit.before", "confirm.commit.before"])
+def test_what_is_taken_out_of_a_text_whose_write_was_killed_stays_away(
+    tmp_path: Path, clock: Clock, point: str
+) -> None:
+    """A line deleted from an older text stays deleted, even if the machine's write before that text was killed."""
+    points: list[str] = []
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=killing(points)) as memory:
+        Desk(memory, clock).go_on("TODO: order the paper.")
+        points.append(point)
+        with pytest.raises(KeyboardInterrupt):
+            Desk(memory, clock).go_on("TODO: order the ink.")
+        points.clear()
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        desk = Desk(memory, clock)
+        opened = f"{desk.plan.text}\n## Notes\n\nA note of mine.\n"
+        desk.plan.save(opened)
+        desk.go_on()
+        desk.go_on("TODO: order the glue.")
+        desk.plan.save(opened.replace("of mine", "for you"))
+        desk.go_on()
+        assert "A note of mine." not in desk.plan.text
+        desk.plan.has_once("A note for you.", "order the ink", "order the glue")
 
 
 def test_what_is_taken_out_of_a_restored_text_stays_away(desk: Desk) -> None:
