@@ -256,10 +256,15 @@ class DocumentWriter:
 
     def _announce(self, plan: _Plan, reason: VersionReason) -> None:
         name, last = plan.name, plan.last
+        if last != self.ledger.written(name):
+            # A killed process did not confirm its write. Confirm it before the next announcement overwrites it.
+            self._confirm(name, last.text or "", last.left or "")
         read = self._read_since(name, last)
         if read is not None and read.file not in (last.digest, digest(plan.current or "")):
             # The file with the person's edits is now empty or gone. An undo in their editor may bring this text back.
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
+        # Before the write: from then on editors may have the text open, even if the write is never confirmed.
+        self.ledger.keep_written_file(name, plan.merged)
         self.ledger.announce_write(name, plan.text, digest(plan.merged), plan.merged)
         if plan.current is not None:
             self._keep(name, plan.current, last, reason)
@@ -272,7 +277,6 @@ class DocumentWriter:
             )
 
     def _confirm(self, name: str, text: str, left: str) -> None:
-        self.ledger.keep_written_file(name, left)
         self.ledger.confirm_write(name, text, digest(left), left)
         self.store.prune_versions(name, self.keep_versions)
 
@@ -280,9 +284,6 @@ class DocumentWriter:
         """Plan the write of a document. None if its content would not change: the file is then left as it is."""
         current = self.store.read_to_change(self.path(name))
         last = self.last_written(name, current)
-        if last != self.ledger.written(name):
-            # A killed process did not confirm its write. Keep its text, as editors may have it open.
-            self._confirm(name, last.text or "", last.left or "")
         text = with_later_time(text, last.text or "")
         untouched = current is not None and last.digest == digest(current)
         if untouched and last.left == current and last.text is not None and timeless(last.text) == timeless(text):
