@@ -171,6 +171,17 @@ def test_the_last_fact_is_reworded_while_the_machine_adds_one(desk: Desk) -> Non
     desk.state.has_once("Never deploy  on a Friday or a Monday. (K2)", "Never merge without a review.")
 
 
+def test_lines_that_come_back_to_a_text_without_front_matter_are_told(desk: Desk) -> None:
+    """A text without front matter deletes nothing, and the problems say so until the document is saved again."""
+    desk.state.save("Nothing.\n")
+    desk.go_on()
+    desk.state.has_once(RULE_LINE, "Nothing.\n")
+    assert "saved without front matter, so lines of the machine are back (1)" in desk.problems()
+    desk.state.edit((RULE_LINE, ""))
+    assert RULE not in desk.says(CONSTRAINT)
+    assert "front matter" not in desk.problems()
+
+
 def test_half_a_file_says_nothing(desk: Desk) -> None:
     """A document that is being written is not read, so that the missing half removes no fact."""
     data = desk.state.path.read_bytes()
