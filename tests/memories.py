@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import DocumentName, Session, Summary, VersionReason
 from tests.conftest import Clock
 
@@ -51,6 +52,16 @@ def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: st
         clock.now += timedelta(minutes=1)
         memory.record_operation("message", {"role": "user", "text": text}, agent=agent)
     memory.refresh()
+
+
+def killing(points: Collection[str]) -> WritePoint:
+    """Return a `write_point` that interrupts a memory at the named points, as a kill would."""
+
+    def pass_by(point: str) -> None:
+        if point in points:
+            raise KeyboardInterrupt
+
+    return pass_by
 
 
 def machine_writes(memory: OrchestratorContextManager, texts: Mapping[DocumentName, str]) -> None:

@@ -32,7 +32,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, SessionStatus
 from tests.conftest import Clock
 from tests.faces.conftest import Program
-from tests.memories import SMALL, everywhere, flushed, live, problems_of, session_of
+from tests.memories import SMALL, everywhere, flushed, killing, live, problems_of, session_of
 from tests.processes import CHECKOUT, bound, python
 
 EARLY = "The reactor pump was repaired by hand."
@@ -270,11 +270,7 @@ def read_only_documents(folder: Path) -> None:
 
 def _stop_flushing(project: Path) -> None:
     """Begin to flush, and stop before the document is archived, as a kill would."""
-
-    def stop(reached: str) -> None:
-        if reached == "archive.rename.before":
-            raise KeyboardInterrupt
-
+    stop = killing(["archive.rename.before"])
     with (
         suppress(KeyboardInterrupt),
         open_memory(project, config=CONFIG, clock=Clock(step_s=1), write_point=stop) as memory,

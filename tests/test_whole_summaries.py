@@ -20,7 +20,7 @@ from orchestra_mem.testing import HangingModel, ScriptedModel
 from orchestra_mem.tiers.session_ending import with_lines
 from orchestra_mem.types import DocumentName, Summary
 from tests.conftest import Clock
-from tests.memories import flushed, work_all
+from tests.memories import flushed, killing, work_all
 from tests.test_jobs import AUTO, SMALL, place_draft, record, record_and_refresh
 from tests.timing import until
 
@@ -306,11 +306,7 @@ def test_what_a_kill_in_the_middle_of_a_better_archive_left_is_taken_away(tmp_pa
         path, summary = ended(memory, clock)
         memory.compression.redo(summary.id)
         record(memory, clock, 2, first=60)
-
-    def stop(point: str) -> None:
-        if point == "improve.fsync.after":
-            raise KeyboardInterrupt
-
+    stop = killing(["improve.fsync.after"])
     with pytest.raises(KeyboardInterrupt), open_memory(tmp_path, config=SMALL, clock=clock, write_point=stop) as memory:
         memory.refresh()
     left = path.with_name(f".{path.name}.1.2.tmp~")

@@ -83,10 +83,9 @@ class HistoryCalls:
         Raises:
             NotFoundError: There is no session with this id.
         """
-        found = next((each for each in self.sessions() if each.id == session_id), None)
-        if found is None:
-            raise NotFoundError(f"there is no session {session_id!r}")
-        return found
+        if found := next((each for each in self.sessions() if each.id == session_id), None):
+            return found
+        raise NotFoundError(f"there is no session {session_id!r}")
 
     def session_agents(self, session: str) -> list[str]:
         """Return the sorted names of the agents that recorded operations in a session."""

@@ -224,10 +224,7 @@ class Reporter:
         """Return the current problems, each with its subject, start time and description."""
         told = [
             *((subject, since, problem) for subject, (since, problem) in self._failed.items()),
-            *(
-                (PurePath(fault.path).stem, since, f"{fault}: {fault.meanwhile}")
-                for since, fault in self._faults.values()
-            ),
+            *((PurePath(each.path).stem, since, f"{each}: {each.meanwhile}") for since, each in self._faults.values()),
             *((each.subject, each.time.isoformat(timespec="seconds"), each.text) for each in self.ledger.notices()),
         ]
         return [{"subject": subject, "since": since, "problem": problem} for subject, since, problem in told]

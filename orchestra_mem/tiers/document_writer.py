@@ -30,6 +30,7 @@ PATIENCE_S = 2.0  # how long a read or an opening waits for others to write docu
 _AGAIN_S = 1.5  # seconds until a busy document is read again
 # The database stores this character for each byte that is not UTF-8.
 _UNREADABLE = "\ufffd"
+_BACK = "{} was saved without front matter, so lines of the machine are back ({}); to delete any, keep the front matter"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +141,8 @@ class DocumentWriter:
         for name, current, last in self._standing():
             before, said = self._edit_of(name, current, last)
             texts[name] = EditedText(base=last.text or "", before=before, said=said, digest=digest(current))
+            if not self._is_read(name, current, last):
+                self.ledger.resolve_notices(name, self.clock())
             is_old = written_at(said) != written_at(current) and not self._is_read(name, current, last)
             # The same editor may later save a change of this text, or undo back to it: keep it to compare with.
             if is_old and not self._is_newest(name, current):
@@ -263,19 +266,17 @@ class DocumentWriter:
         if read is not None and read.file not in (last.digest, digest(plan.current or "")):
             # The file with the person's edits is now empty or gone. An undo in their editor may bring this text back.
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
+        # Before the write: from then on editors may have the text open, even if the write is never confirmed.
+        self.ledger.keep_written_file(name, plan.merged)
         self.ledger.announce_write(name, plan.text, digest(plan.merged), plan.merged)
         if plan.current is not None:
             self._keep(name, plan.current, last, reason)
         elif last.left is not None:
-            logger.warning(
-                "%s is missing and is created again; its last text is kept as version %d (`orchestra-mem history %s`)",
-                self.path(name),
-                self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence,
-                name,
-            )
+            number = self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence
+            say = "%s is missing and is created again; its last text is kept as version %d (`orchestra-mem history %s`)"
+            logger.warning(say, self.path(name), number, name)
 
     def _confirm(self, name: str, text: str, left: str) -> None:
-        self.ledger.keep_written_file(name, left)
         self.ledger.confirm_write(name, text, digest(left), left)
         self.store.prune_versions(name, self.keep_versions)
 
@@ -296,6 +297,12 @@ class DocumentWriter:
 
         found = merged(last.text, text, said)
         marked = mark(found, current)
+        if current.strip() and not written_at(current):
+            there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))
+            back = sum(key[0] in "KM#" for key in there & left - saved)
+            problem = _BACK.format(self.path(name), back)
+            if back and self.ledger.add_notice(name, problem, self.clock()):
+                logger.warning("%s", problem)
         if found.conflicts:
             logger.warning(
                 "%s: you and the machine have changed the same lines; yours are kept, and the machine's follow in a "

@@ -166,12 +166,9 @@ class WorkPlan:
 
         An item cancelled by deleting its line counts as open: the line may come back from a text without its number.
         """
-        created = [
-            self.tracker.item(event.item)
-            for event in self.tracker.events(limit=_LOOKED_BACK)
-            if event.field == "created" and event.author is Author.PERSON
-        ]
-        there = [item for item in created if item.status.is_open or self.is_taken_out(item.id)]
+        events = self.tracker.events(limit=_LOOKED_BACK)
+        created = [each.item for each in events if each.field == "created" and each.author is Author.PERSON]
+        there = [item for item in map(self.tracker.item, created) if item.status.is_open or self.is_taken_out(item.id)]
         return [item_line(item, depth=int(item.parent is not None)) for item in there]
 
     def is_taken_out(self, number: int) -> bool:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageFullError
 from orchestra_mem.types import Author, VersionReason
+from tests.memories import killing
 from tests.processes import python, start
 
 NOON = datetime(2025, 1, 15, 12, 0, 0, 123456, tzinfo=UTC)
@@ -107,12 +108,7 @@ def test_what_is_written_for_a_missing_document_is_as_private(
 @pytest.mark.parametrize("point", ["x.write.after", "x.rename.before", "version.write.after", "version.rename.before"])
 def test_write_that_stops_leaves_what_was_there(tmp_path: Path, point: str) -> None:
     """A write interrupted before its rename leaves the old document, no version and no temporary file."""
-
-    def stop(reached: str) -> None:
-        if reached == point:
-            raise KeyboardInterrupt
-
-    path, store = tmp_path / "a.md", store_in(tmp_path, write_point=stop)
+    path, store = tmp_path / "a.md", store_in(tmp_path, write_point=killing([point]))
     path.write_text("old")
     writes: dict[str, Callable[[], object]] = {
         "x": lambda: store.replace(path, "new", expected="old", name="x"),

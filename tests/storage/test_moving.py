@@ -24,7 +24,7 @@ from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.faces.conftest import Program
-from tests.memories import SMALL
+from tests.memories import SMALL, killing
 from tests.postgres_server import PostgresServer
 from tests.processes import python, start
 from tests.promises.conftest import work
@@ -403,13 +403,8 @@ def test_the_first_documents_are_shared_all_or_none(tmp_path: Path, on_server: d
         memory.refresh()
     laptop.move(in_file, laptop.config)
     before = laptop.files()
-
-    def ends(point: str) -> None:
-        if point == "sharing.commit.after":
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        laptop.open(write_point=ends)
+        laptop.open(write_point=killing(["sharing.commit.after"]))
     desk.open().close()
     assert desk.files() == before
     laptop.open().close()

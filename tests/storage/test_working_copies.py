@@ -33,7 +33,7 @@ from orchestra_mem.errors import LockTimeoutError, ServerAwayError
 from orchestra_mem.faces.records import conflict_records
 from orchestra_mem.faces.views import conflicts_view
 from orchestra_mem.types import SharedFile
-from tests.memories import SMALL, closed_to_writing, problems_of
+from tests.memories import SMALL, closed_to_writing, killing, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import python, start
 from tests.promises.conftest import work
@@ -209,12 +209,7 @@ def test_a_session_is_archived_once_though_its_machine_was_ended_meanwhile(
     laptop: Machine, desk: Machine, end: str
 ) -> None:
     """A session interrupted while being archived is archived once, and its document disappears everywhere."""
-
-    def ends(point: str) -> None:
-        if point == end:
-            raise KeyboardInterrupt
-
-    with suppress(KeyboardInterrupt), laptop.open(write_point=ends) as here:
+    with suppress(KeyboardInterrupt), laptop.open(write_point=killing([end])) as here:
         here.record_operation("note", {"text": "The oven is warm."})
         here.flush_session()
     for machine in (laptop, desk, laptop):

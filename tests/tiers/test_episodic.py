@@ -20,7 +20,7 @@ from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, Version, VersionReason
 from tests.builders import cases
 from tests.conftest import Clock
-from tests.memories import machine_writes, problems_of
+from tests.memories import killing, machine_writes, problems_of
 
 CONFIG = {"orchestrator": {"keep_versions": 3}}
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
@@ -163,18 +163,13 @@ def _sectioned(blockers: str, steps: str = "- None\n") -> str:
 
 def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path) -> None:
     """A write killed between renaming and commit is recognised as the machine's own at the next start."""
-    killing: list[str] = []
-
-    def die(point: str) -> None:
-        if point in killing:
-            raise KeyboardInterrupt
-
-    with open_memory(tmp_path, write_point=die) as memory:
+    points: list[str] = []
+    with open_memory(tmp_path, write_point=killing(points)) as memory:
         machine_writes(memory, {PLAN: _sectioned("- a\n")})
-        killing.append("confirm.commit.before")
+        points.append("confirm.commit.before")
         with pytest.raises(KeyboardInterrupt):
             machine_writes(memory, {PLAN: _sectioned("- b\n")})
-        killing.clear()
+        points.clear()
     with open_memory(tmp_path) as memory:
         shelf = Shelf(memory)
         assert shelf.text() == _sectioned("- b\n")

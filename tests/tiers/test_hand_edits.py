@@ -17,7 +17,7 @@ from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
-from tests.memories import machine_writes, text_of
+from tests.memories import killing, machine_writes, text_of
 from tests.tiers.conftest import Desk
 from tests.timing import until
 
@@ -171,6 +171,17 @@ def test_the_last_fact_is_reworded_while_the_machine_adds_one(desk: Desk) -> Non
     desk.state.has_once("Never deploy  on a Friday or a Monday. (K2)", "Never merge without a review.")
 
 
+def test_lines_that_come_back_to_a_text_without_front_matter_are_told(desk: Desk) -> None:
+    """A text without front matter deletes nothing, and the problems say so until the document is saved again."""
+    desk.state.save("Nothing.\n")
+    desk.go_on()
+    desk.state.has_once(RULE_LINE, "Nothing.\n")
+    assert "saved without front matter, so lines of the machine are back (1)" in desk.problems()
+    desk.state.edit((RULE_LINE, ""))
+    assert RULE not in desk.says(CONSTRAINT)
+    assert "front matter" not in desk.problems()
+
+
 def test_half_a_file_says_nothing(desk: Desk) -> None:
     """A document that is being written is not read, so that the missing half removes no fact."""
     data = desk.state.path.read_bytes()
@@ -223,12 +234,7 @@ def test_lines_at_one_place_from_an_old_text_and_from_the_machine_all_stand(desk
 def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_path: Path, clock: Clock) -> None:
     """A killed restore loses neither the person's note nor the machine's facts."""
     points: list[str] = []
-
-    def killed(point: str) -> None:
-        if point in points:
-            raise KeyboardInterrupt
-
-    with open_memory(tmp_path, clock=clock, write_point=killed) as memory:
+    with open_memory(tmp_path, clock=clock, write_point=killing(points)) as memory:
         desk = Desk(memory, clock)
         desk.go_on("TODO: order the paper.")
         opened = desk.plan.text
@@ -242,6 +248,30 @@ def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_
         desk = Desk(memory, clock)
         desk.go_on("TODO: order the glue.")
         desk.plan.has_once("A note of mine.", "order the paper", "order the ink", "order the glue")
+
+
+@pytest.mark.parametrize(("is_older", "line"), [(False, "A note of mine."), (True, "order the ink")])
+def test_a_line_taken_out_of_a_killed_write_stays_out(tmp_path: Path, clock: Clock, is_older: bool, line: str) -> None:
+    """A line deleted from a text that a killed process wrote stays deleted, whatever was saved in the meantime."""
+    points: list[str] = []
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=killing(points)) as memory:
+        desk = Desk(memory, clock)
+        desk.go_on("TODO: order the paper.")
+        older = f"{desk.plan.text}\n## Notes\n\nA note of mine.\n"
+        points.append("confirm.commit.before")
+        with pytest.raises(KeyboardInterrupt):
+            desk.go_on("TODO: order the ink.")
+        points.clear()
+        opened = f"{desk.plan.text}\n## Notes\n\nA note of mine.\n"
+    desk.plan.save(older if is_older else opened)
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        desk = Desk(memory, clock)
+        desk.go_on()
+        desk.go_on("TODO: order the glue.")
+        desk.plan.save("".join(row for row in opened.splitlines(keepends=True) if line not in row))
+        desk.go_on()
+        assert line not in desk.plan.text
+        desk.plan.has_once("## Notes", "order the paper", "order the glue")
 
 
 def test_what_is_taken_out_of_a_restored_text_stays_away(desk: Desk) -> None:

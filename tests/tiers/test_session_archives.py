@@ -13,7 +13,7 @@ from orchestra_mem.build import HOME
 from orchestra_mem.catalog_types import AuditFilter
 from orchestra_mem.types import MustKeepStatus
 from tests.conftest import Clock
-from tests.memories import SMALL, flushed, live, say
+from tests.memories import SMALL, flushed, killing, live, say
 
 SAID = [f"We decided to keep the {what} in drawer {n}." for n, what in enumerate(["lamp", "rope", "map", "key", "tea"])]
 
@@ -161,16 +161,10 @@ def test_a_renamed_project_makes_no_line_a_persons(tmp_path: Path, clock: Clock)
 def test_a_kill_between_file_and_database_is_made_up_for(tmp_path: Path, clock: Clock) -> None:
     """If a kill follows the removal of the file, the next clean-up completes the removal in the database."""
     archives = _three_sessions(tmp_path, clock)
-
-    def killed(point: str) -> None:
-        if point == "archive.remove.after":
-            raise KeyboardInterrupt
-
+    config, killed = {**SMALL, "archives": {"keep_days": 3}}, killing(["archive.remove.after"])
     with (
         pytest.raises(KeyboardInterrupt),
-        open_memory(
-            tmp_path, clock=clock, config={**SMALL, "archives": {"keep_days": 3}}, write_point=killed
-        ) as memory,
+        open_memory(tmp_path, clock=clock, config=config, write_point=killed) as memory,
     ):
         memory.clean_up()
     assert _there(archives) == [False, True, True]

@@ -217,7 +217,7 @@ class SqlLedger(Stored):
         )
 
     def keep_written_file(self, document: str, left: str) -> None:
-        """Store the full text of a document after a write, as a merge base for editors that have it open."""
+        """Store the full text of a document after an upcoming write, as a merge base for editors that open it."""
         with self._database.transaction("left"):
             row = document, _packed(left)
             self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", row)
