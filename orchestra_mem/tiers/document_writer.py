@@ -178,7 +178,9 @@ class DocumentWriter:
         from orchestra_mem.core.documents.document_merge import apply_stale_edit
 
         opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
-        own = self.by_people({key for key in owned_keys(person).values() if key[0] in "KM#"})
+        keys = {key for key in owned_keys(person).values() if key[0] in "KM#"}
+        # Someone has put back what the last read has and the machine's last text lacks: an older text does not undo it.
+        own = self.by_people(keys) | (keys.intersection(owned_keys(before).values()) - {*owned_keys(left).values()})
         return with_removed_items(before, opened, person), apply_stale_edit(opened, left, person, own)
 
     def _opened(self, name: str, current: str, left: str) -> str:
