@@ -10,11 +10,12 @@ from datetime import datetime
 from itertools import islice
 
 from orchestra_mem.catalog_types import Injection
+from orchestra_mem.core.prompts import few_shot
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.core.work.wording import either
 from orchestra_mem.errors import ModelError
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.model_types import LanguageModel, Message, Role
+from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.slots import SPEAKER
 from orchestra_mem.orchestrator.journal import answer_recent, read_recent_question
@@ -185,11 +186,10 @@ class Answers:
         facts = [*reasons.splitlines(), *(each.item.content for each in items)]
         if known := cache.get(question, facts=facts, model=self._model.name):
             return known.answer
-        asked = f"{given}{fenced(reasons, 'memory')}\nWhy: {question}"
-        messages = (Message(role=Role.SYSTEM, text=_WHY), Message(role=Role.USER, text=asked))
+        asked = few_shot(_WHY, (), f"{given}{fenced(reasons, 'memory')}\nWhy: {question}")
         try:
             with self._memory.foreground():
-                answer = self._model.generate(messages, max_tokens=_WHY_TOKENS, timeout_s=_WHY_TIMEOUT_S)
+                answer = self._model.generate(asked, max_tokens=_WHY_TOKENS, timeout_s=_WHY_TIMEOUT_S)
         except ModelError as error:
             logger.warning("the model did not answer: %s", error)
             return ""
