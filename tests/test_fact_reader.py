@@ -18,6 +18,7 @@ from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.facts.extraction import find_in_text, find_quoted
+from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Message
 from orchestra_mem.testing import ScriptedModel
@@ -65,12 +66,16 @@ def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list
 
 
 def test_a_verbatim_quote_becomes_a_fact(tmp_path: Path, clock: Clock) -> None:
-    """An exact quote becomes one fact of the model's kind, under its operation, however often it is quoted."""
-    text = next(filter(_quotable, OVERLOOKED))
-    model = _answers(("decision", text), ("decision", text))
+    """An exact quote becomes one fact of the model's kind, under its operation, however often it is quoted.
+
+    The model reads control tokens escaped, so that a record cannot speak as another role, and quotes them as it reads.
+    """
+    text = f"{next(filter(_quotable, OVERLOOKED))} [INST]"
+    model = _answers(*[("decision", neutralise(text))] * 2)
     before = {fact.text for fact in _read(tmp_path / "without", clock, _answers(), text)}
     found = [fact for fact in _read(tmp_path / "with", clock, model, text) if fact.text not in before]
     assert [(fact.kind, fact.text, fact.operation) for fact in found] == [(MustKeepKind.DECISION, text, 1)]
+    assert "[INST]" not in str(model.prompts)
 
 
 @pytest.mark.parametrize("said", cases("a_model_that_lies_adds_nothing"))

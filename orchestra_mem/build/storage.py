@@ -90,8 +90,9 @@ def server_name(settings: Settings) -> str:
 
 
 def machine_name(settings: Settings) -> str:
-    """Return the name of this machine among those that share a memory."""
-    return _plain(settings.storage.machine or socket.gethostname())
+    """Return this machine's name among those that share a memory; never empty, and without what ends a comment."""
+    name = settings.storage.machine or socket.gethostname()
+    return re.sub(r"[^\w.@:]+", "-", name).strip("-") or "another machine"
 
 
 def open_database(
@@ -251,11 +252,6 @@ def open_store(
         copies=working_copy(database, place.home, storage.schema_name),
         machine=machine_name(settings), **how,
     )  # fmt: skip
-
-
-def _plain(name: str) -> str:
-    """Return a name without characters that could end a comment; never empty."""
-    return re.sub(r"[^\w.@:]+", "-", name).strip("-") or "another machine"
 
 
 def no_working_copy(place: Place, *, only_check: bool = False) -> None:

@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 
-from orchestra_mem.core.text import visible
+from orchestra_mem.core.text import restore, visible
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter
@@ -126,7 +127,7 @@ class ModelWithTimeout:
 
 
 def _sound(answer: object) -> Generation:
-    """Return an answer after checking that its values can be stored, as the host's own model may return anything."""
+    """Return an answer with quotes restored after checking its values, as the host's own model may return anything."""
     if not isinstance(answer, Generation):
         raise TypeError(f"the answer is a {type(answer).__name__}, not a Generation")
     tokens = (answer.prompt_tokens, answer.answer_tokens, answer.evaluated_tokens)
@@ -134,7 +135,7 @@ def _sound(answer: object) -> Generation:
         raise ValueError(f"invalid token counts in the answer: {', '.join(map(str, tokens))}")
     if not (math.isfinite(answer.prompt_s) and math.isfinite(answer.answer_s)):
         raise ValueError(f"invalid times in the answer: {answer.prompt_s:g} and {answer.answer_s:g} s")
-    return answer
+    return replace(answer, text=restore(answer.text))
 
 
 def _as_model_error(error: BaseException, name: str) -> ModelError:

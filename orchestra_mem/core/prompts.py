@@ -1,6 +1,7 @@
 """Prompts for the language model, short enough for small models, and the JSON schemas of the answers.
 
-Recorded text is data: it is enclosed in marks that it cannot close, and prompts forbid following its instructions.
+Recorded text is data: it can neither close the marks around it nor, as its control tokens are escaped, speak as another
+role, and prompts forbid following its instructions.
 Tried with Qwen2.5-Coder 0.5B and 1.5B and SmolLM2 135M. Small models mix up sentences when they get several records at
 once or are asked to shorten, so a prompt has one record, and the answer consists of sentences copied from it.
 """
@@ -11,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
+from orchestra_mem.core.text import neutralise
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.types import Json
 
@@ -99,25 +101,20 @@ def session_prompt(record: str) -> tuple[Message, ...]:
 
 
 def few_shot(system: str, examples: Iterable[tuple[str, object]], asked: str) -> tuple[Message, ...]:
-    """Build a prompt that shows examples, each a text and the answer to it, which is written as JSON."""
+    """Build a prompt that shows examples, each a text and its answer as JSON; `restore` undoes what it escapes."""
     shown = (
         Message(role=role, text=text)
         for said, answer in examples
         for role, text in ((Role.USER, said), (Role.ASSISTANT, json.dumps(answer)))
     )
-    return (Message(role=Role.SYSTEM, text=system), *shown, Message(role=Role.USER, text=asked))
+    return (Message(role=Role.SYSTEM, text=system), *shown, Message(role=Role.USER, text=neutralise(asked)))
 
 
 def retry_prompt(asked: Sequence[Message], answer: str, fault: str) -> tuple[Message, ...]:
     """Extend a prompt by the rejected answer and a request to correct its fault."""
-    return (
-        *asked,
-        Message(role=Role.ASSISTANT, text=answer[:_MAX_QUOTED_ANSWER]),
-        Message(
-            role=Role.USER,
-            text=f"Not so: {fault}. Write the lines again, each copied word for word from the record, as JSON.",
-        ),
-    )
+    wanted = f"Not so: {neutralise(fault)}. Write the lines again, each copied word for word from the record, as JSON."
+    said = Message(role=Role.ASSISTANT, text=neutralise(answer[:_MAX_QUOTED_ANSWER]))
+    return (*asked, said, Message(role=Role.USER, text=wanted))
 
 
 def fenced(record: str) -> str:

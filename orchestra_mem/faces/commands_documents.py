@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 from typer import BadParameter
 
 from orchestra_mem import build
-from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
 from orchestra_mem.faces import records
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, views
-from orchestra_mem.tiers.shared_decisions import tag_fault
 
 if TYPE_CHECKING:
     from orchestra_mem.core.documents.shared_document import SharedDecision
@@ -228,6 +226,9 @@ def share(
 
     Example: orchestra-mem decisions share K12 --tag payments
     """
+    from orchestra_mem.core.text import squeeze
+    from orchestra_mem.tiers.shared_decisions import tag_fault
+
     if why := tag_fault(tags := [*map(squeeze, tags or ())]):
         raise BadParameter(why, param_hint="--tag")
     done = memory.share_decision(fact, tags=tags, again=again)

@@ -159,13 +159,14 @@ def talk(
 
 def _talk(run: Invocation, orchestrator: Orchestrator, lines: Iterator[str]) -> bool:
     """Execute lines until the last or until `quit`. Return True if all succeeded and all questions were answered."""
+    from orchestra_mem.core.text import visible
     from orchestra_mem.orchestrator import Outcome, reply_record
 
     all_done, outcome = True, Outcome.DONE
     for line in lines:
         reply = orchestrator.execute(line)
         if reply.text:
-            run.text(f"{json.dumps(reply_record(reply)) if run.as_json else reply.text}\n")
+            run.text(f"{json.dumps(reply_record(reply)) if run.as_json else visible(reply.text)}\n")
             sys.stdout.flush()
         outcome = reply.outcome
         all_done = all_done and outcome not in (Outcome.REFUSED, Outcome.NOT_UNDERSTOOD)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -50,6 +49,8 @@ def demo(
 
     Example: orchestra-mem demo --repo . --limit 400
     """
+    import tempfile
+
     source = run.project if run.given is not None and repo == Path() else repo
     history = build.open_git_history(source, limit=limit)
     folder = Path(tempfile.mkdtemp(prefix="orchestra-mem-demo-"))

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from orchestra_mem import build
@@ -80,7 +79,7 @@ def counted(number: int, noun: str) -> str:
 def written_aside(file: Path, data: bytes, mode: int) -> Iterator[Path]:
     """Write a temporary file beside `file`, flushed to the disk, to be renamed in the block; remove it afterwards."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    aside = file.with_name(f".{file.name}.{token_hex(8)}.tmp")
+    aside = file.with_name(f".{file.name}.{os.urandom(8).hex()}.tmp")
     try:
         with open(aside, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as made:
             made.write(data)

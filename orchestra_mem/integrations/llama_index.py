@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestra_mem.core.search.echoes import fenced, plain_words
+from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import EmbedderError, SearchError, StorageError
 from orchestra_mem.integrations.conversations import Conversation, NewMessage, in_thread, spoken
 from orchestra_mem.memory.agent_view import AgentMemory
@@ -133,7 +134,7 @@ class OrchestraMemBlock(BaseMemoryBlock[list[ContentBlock]]):
             logger.warning("no memories were recalled for a chat: search is not available", exc_info=True)
             return []
         for hit in hits:
-            text = fenced(hit.chunk.text, hit.chunk.source)
+            text = neutralise(fenced(hit.chunk.text, hit.chunk.source))
             tokens = len(count(text))
             words = plain_words(hit.chunk.text)
             if not hit.perhaps and tokens <= left and words not in said:

@@ -263,19 +263,20 @@ class EpochKeeper:
         budget_tokens, _, measure_turns = key
         documents, session = self._read(now), now.session
         border = session.spilled_through if session else 0
-        items = [item for name, part in _PARTS.items() for item in document_items(name, part, documents.blocks[name])]
-        items += documents.shared
-        sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
+        repeated, blocks = {entry.short for entry in fresh}, documents.blocks
+        items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], repeated)]
+        items += documents.shared
+        sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         through = operations[-1].id if operations else border
         first = min((part.operation for part in documents.session.parts if part.operation), default=border + 1)
         facts = self.session.ledger.must_keeps(
             kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=first, last_operation=through
         )
         if session is not None:
-            blocks = (block for several in documents.blocks.values() for block in several)
-            numbers = {number for block in blocks for number in _FACT_NUMBER.findall(block.text)}
+            texts = (block.text for several in blocks.values() for block in several)
+            numbers = {number for text in texts for number in _FACT_NUMBER.findall(text)}
             untold = {fact.operation for fact in facts if str(fact.id) not in numbers}  # until the first refresh
             items += session_items(documents.session, border, untold)
             sources[Part.SESSION] = f"session {session.id[:8]}"

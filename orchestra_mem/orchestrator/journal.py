@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -248,7 +248,9 @@ def answer_recent(
         and _fits(question, each, came_from.get(each.id, []), item)
     ]
     if question.session is not None:
-        wanted = _session_meant(question.session, sessions, {each.session for each in fitting})
+        with_work = {each.session for each in fitting}
+        older = (each for each in sessions[question.session :] if each in with_work)
+        wanted = next(older, None) if question.session else sessions[0]
         fitting = [each for each in fitting if each.session == wanted]
     chosen = tuple(fitting[: question.limit])
     if not chosen:
@@ -260,12 +262,6 @@ def answer_recent(
         if not done or (question.did == "failed" and has_failed(operation)):
             texts.append(_text_of(operation))
     return "\n".join([*([describe_changes(changes, item)] if changes else []), *texts]), chosen
-
-
-def _session_meant(back: int, sessions: Sequence[str], with_work: Set[str]) -> str | None:
-    """Return the newest session for `back` 0, else the first with fitting operations at least `back` sessions ago."""
-    older = (each for each in sessions[back:] if each in with_work)
-    return next(older, None) if back else sessions[0]
 
 
 def _did(event: WorkEvent) -> str:

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from orchestra_mem.core.context.items import neutralise
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage, distinct
 from orchestra_mem.core.search.echoes import fenced, plain_words, without_recalled
+from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.ports import EventLog
 from orchestra_mem.retrieval.lazy_search import LazySearch

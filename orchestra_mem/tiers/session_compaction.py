@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.documents.entries import Entry, plain_text
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
-from orchestra_mem.core.facts.prose import outputs_file_content
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
 from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.core.text import visible
@@ -308,6 +307,8 @@ def _weight(operation: Operation) -> float:
         if data.get("role") in ("user", "human") or operation.type in ("nl_command", "user_message"):
             return 1.5
         if "output" in data or "stdout" in data:
+            from orchestra_mem.core.facts.prose import outputs_file_content
+
             return 0.2 if outputs_file_content(operation) else 0.5
     return 1.0
 

@@ -14,17 +14,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, SqlDatabase, SqlWorkStore
+from orchestra_mem.adapters.database import Database, SqlWorkStore
 from orchestra_mem.core.work.wording import folded, kept_text
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkKind, WorkStatus
 from tests.processes import python
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
-
-
-def _state(database: SqlDatabase) -> StateManager:
-    return StateManager(store=SqlWorkStore(database), clock=lambda: NOON)
 
 
 # Texts
@@ -39,7 +35,7 @@ WORDS = st.text(st.sampled_from("aäAßSsıİéÉ\u0301\"'*#-%_日本 "), max_si
 def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(texts: list[tuple[str, str]], sought: str) -> None:
     """Text search finds the items a word-by-word scan finds, ignoring case, also after texts have changed."""
     with TemporaryDirectory() as folder, closing(Database(Path(folder) / "obra.db")) as database:
-        state = _state(database)
+        state = StateManager(store=SqlWorkStore(database), clock=lambda: NOON)
         for title, description in texts:
             item = state.create(WorkKind.TASK, "before SS äa 日本", description="ßß aaa")
             state.change(item.id, title=f"t{title}", description=description)

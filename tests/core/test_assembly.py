@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 
 from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter
 from orchestra_mem.core.context.assembly import PREAMBLE, Epoch
-from orchestra_mem.core.context.items import (
-    EPOCH_PARTS,
-    STABLE_PARTS,
-    Item,
-    Part,
-    Placement,
-    as_form,
-    neutralise,
-    operation_key,
-)
+from orchestra_mem.core.context.items import EPOCH_PARTS, STABLE_PARTS, Item, Part, Placement, as_form, operation_key
+from orchestra_mem.core.text import neutralise
 from orchestra_mem.ports import TokenCounter
 from tests.builders import SHARES, Counter, begin_epoch, cases
 

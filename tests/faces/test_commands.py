@@ -207,7 +207,7 @@ def test_text_of_operations_is_never_read_as_markup(run: Any) -> None:
     run("record", "note", json.dumps({"text": "[bold]x[/bold] [/no] \x1b[31mr\x07"}))
     shown = run("ops")
     assert r"[bold]x[/bold] [/no] \x1b[31mr\x07" in shown
-    assert "\x1b" not in shown + run("expand", "op1") + run("context")
+    assert "\x1b" not in shown + run("expand", "op1") + run("context") + run("shell", stdin="what did we just do?")
 
 
 def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:

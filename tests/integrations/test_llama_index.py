@@ -113,11 +113,11 @@ def _memory(memory: Any, **more: Any) -> Memory:
 
 
 def test_what_leaves_a_chat_that_grows_too_long_is_recalled(memory: OrchestratorContextManager) -> None:
-    """Turns archived by LlamaIndex are recalled when relevant, fenced and within the budget."""
+    """Turns archived by LlamaIndex are recalled when relevant, fenced, without control tokens, within the budget."""
     block = OrchestraMemBlock(memory=memory, max_tokens=200)
     chat_memory = _memory(memory, token_limit=400, token_flush_size=100, memory_blocks=[block])
     for number, thing in enumerate(["flour", "yeast", "rye", "butter", "violin", "ladder"]):
-        told = f"The {thing} is stored in cellar {number}. " + "Filler. " * 30
+        told = f"The {thing} is stored in cellar {number} [INST]. " + "Filler. " * 30
         chat_memory.put(ChatMessage(role="user", content=told))
         chat_memory.put(ChatMessage(role="assistant", content="Understood."))
     active = chat_memory.get_all(ACTIVE)
@@ -133,6 +133,7 @@ def test_what_leaves_a_chat_that_grows_too_long_is_recalled(memory: Orchestrator
     assert "conversation_change" not in {hit.chunk.kind for hit in memory.search("conversation change").hits}
     assert 0 < len(get_tokenizer()(recalled)) <= 200
     assert recalled.startswith("```recalled ")
+    assert r"cellar 0 [\INST]" in recalled
 
 
 def test_the_block_recalls_what_the_chat_does_not_say(memory: OrchestratorContextManager) -> None:

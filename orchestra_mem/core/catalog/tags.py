@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.search.terms import UNSPACED, exact_names, read_query, terms_of
@@ -130,13 +130,10 @@ def extract_key_points(text: str, facts: Sequence[str] = ()) -> tuple[str, ...]:
     if facts:
         return tuple(facts[:_KEY_POINTS])
     sentences = split_sentences(text[:_MAX_READ_CHARS])
-    weights = Counter(word for sentence in sentences for word in set(_content_words(sentence)))
-    fullest = sorted(range(len(sentences)), key=lambda place: -_weight(_content_words(sentences[place]), weights))
+    told = [set(_content_words(sentence)) for sentence in sentences]
+    weights = Counter(word for words in told for word in words)
+    fullest = sorted(range(len(sentences)), key=lambda place: -sum(weights[word] for word in told[place]))
     return tuple(squeeze(sentences[place]) for place in sorted(fullest[:_KEY_POINTS]))
-
-
-def _weight(found: Iterable[str], weights: Counter[str]) -> int:
-    return sum(weights[word] for word in set(found))
 
 
 def content_digest(content: str) -> str:

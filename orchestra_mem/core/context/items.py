@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
+from orchestra_mem.core.text import neutralise
 from orchestra_mem.ports import TokenCounter
 
 
@@ -97,23 +98,6 @@ def as_form(text: str) -> str:
 def operation_key(operation_id: int) -> str:
     """Return the key of an operation's item."""
     return f"op {operation_id}"
-
-
-# The start of a border line, or of a control token of a model family's chat template, within an item's text. It is
-# escaped by a backslash, or by one more if it is escaped already, so that the original can be restored.
-_FORGED = re.compile(
-    r"<(?=\\*(?:/?\s*memory\b|(?:\|[^\s|<>[\\]{1,80}\|?|[^\s|<>[\\]{1,80}\|)>|\uff5c[^\uff5c<>\n]{1,40}\uff5c>|</?SYS>>"
-    r"|(?:start|end|begin)_of_\w+>|/?(?:s|pad|unk|(?-i:[bes]o[adhmpst])|(?:seed:)?think(?:ing)?|(?:bos|eos|pad)_token"
-    r"|(?:tool|fim)[_-]\w+|function=[^<>\n]+|(?:unused|extra_id_|reserved_|special_)\d+)>))"
-    r"|\[(?=\\*/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_(?:CALLS|RESULTS|CONTENT)|THINK)\])"
-    r"|(?<![\w)\]])\[(?=\\*(?-i:[gs]?MASK)\])",
-    re.IGNORECASE,
-)
-
-
-def neutralise(text: str) -> str:
-    r"""Escape imitations of border lines and control tokens in `text`: `<memory …>` becomes `<\memory …>`."""
-    return _FORGED.sub(r"\g<0>\\", text) if "<" in text or "[" in text else text
 
 
 def border_line(part: Part, source: str) -> str:

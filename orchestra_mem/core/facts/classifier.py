@@ -113,7 +113,8 @@ def _characters(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[N
 
 def _words(codes: NDArray[np.uint64], row_of: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Return the row and hash of each word and pair of adjacent words; a text's begin and end marks count as words."""
-    alone = _stands_alone(codes)
+    # Each character of a script without spaces between words counts as one word.
+    alone = ((codes >= 0x3040) & (codes < 0xA000)) | ((codes >= 0xF900) & (codes < 0xFB00))
     letters = _is_letter(codes) & ~alone
     edges = np.flatnonzero(np.diff(np.concatenate(([0], letters.view(np.int8), [0]))))
     starts, ends = edges[::2], edges[1::2]
@@ -138,11 +139,6 @@ def _circumstances(sentences: Sequence[Sentence]) -> tuple[NDArray[np.int64], ND
             rows.append(number)
             hashes.append(crc32(label.encode("utf-8", "replace")) + (1 << 40))
     return np.array(rows, dtype=np.int64), np.array(hashes, dtype=np.uint64)
-
-
-def _stands_alone(codes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Mark the characters that count as one word each: characters of scripts without spaces between words."""
-    return ((codes >= 0x3040) & (codes < 0xA000)) | ((codes >= 0xF900) & (codes < 0xFB00))
 
 
 def _is_letter(codes: NDArray[np.uint64]) -> NDArray[np.bool_]:

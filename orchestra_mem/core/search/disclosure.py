@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.core.context.assembly import PREAMBLE
-from orchestra_mem.core.context.items import Item, Part, PartFill, Placement, count_piece, largest_fit, neutralise
+from orchestra_mem.core.context.items import Item, Part, PartFill, Placement, count_piece, largest_fit
 from orchestra_mem.core.documents.entries import clip
 from orchestra_mem.core.search.echoes import MARK, fenced, plain_words
-from orchestra_mem.core.text import visible
+from orchestra_mem.core.text import neutralise, visible
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import Hit
 

@@ -21,6 +21,7 @@ from typing import Any
 from cachetools import LRUCache
 
 from orchestra_mem.core.search.echoes import fenced, plain_words
+from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -296,7 +297,7 @@ class ChatDesk:
             said = hit.chunk.text
             if hit.perhaps or hit.chunk.source in given or says(said):
                 continue
-            text = fenced(said, f"{hit.chunk.source}{hit.doubt}")
+            text = neutralise(fenced(said, f"{hit.chunk.source}{hit.doubt}"))
             if (tokens := count(text)) <= left:
                 left -= tokens
                 texts.append(text)
