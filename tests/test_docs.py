@@ -26,6 +26,7 @@ PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted((CHECKOU
 _ENVIRONMENT = os.environ | {
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "PYTHONPATH": str(CHECKOUT),
+    "COLUMNS": "80",
 }
 
 
