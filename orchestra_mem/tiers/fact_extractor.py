@@ -34,13 +34,13 @@ from orchestra_mem.types import (
 HEAVIEST, OUTPUT_WEIGHT = 3.0, 0.5
 """Weight of what people write into documents and of critical operations, and weight of what a tool printed."""
 
-# Number of latest facts that a new fact may supersede or complete. Over a longer distance, a new fact names its object
-# too vaguely for a reliable match.
-_REACH = 400
+# Number of latest facts that a new fact may supersede or complete, and of latest completions that it may repeat. Over a
+# longer distance, a new fact names its object too vaguely for a reliable match.
+_REACH, _COMPLETIONS = 400, 50
 _STANDING = MustKeepStatus.STANDING
 # Number of operations whose facts are extracted and stored together.
 _BATCH = 500
-# Nothing supersedes a completion, an insight or a pinned text.
+# A completion is superseded only by its repetition; nothing supersedes an insight or a pinned text.
 _CHANGEABLE = tuple(
     kind for kind in MustKeepKind if kind not in (MustKeepKind.COMPLETION, MustKeepKind.INSIGHT, MustKeepKind.PINNED)
 )
@@ -108,6 +108,9 @@ class FactExtractor:
         number = self.ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
         known = self.ledger.must_keeps(kinds=_CHANGEABLE, status=_STANDING, limit=_REACH) if new else []
+        done = MustKeepKind.COMPLETION
+        if any(fact.kind is done for fact in new):
+            known += self.ledger.must_keeps(kinds=(done,), status=_STANDING, limit=_COMPLETIONS)
         # A fact that is found late may be superseded by a known fact of a later operation.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]

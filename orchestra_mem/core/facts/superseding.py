@@ -160,7 +160,7 @@ class Standing:
         self._agents = agents or {}
         self._facts: dict[int, Topic] = {}
         self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
-        self._completions: dict[str, int] = {}
+        self._completions: dict[tuple[str | None, str], int] = {}  # by agent and text
         # The operations that had an outcome about a subject, and the subjects of the unfinished facts of operations.
         self._tries: dict[str, dict[int, None]] = defaultdict(dict)
         self._unfinished: dict[int, dict[int, str]] = defaultdict(dict)
@@ -172,7 +172,7 @@ class Standing:
             for word in topic.words:
                 self._by_word[word][number] = None
         if fact.kind is _COMPLETION:
-            self._completions[fact.text] = number
+            self._completions[self._agents.get(fact.operation), fact.text] = number
         if fact.kind in UNFINISHED and fact.operation:
             self._unfinished[fact.operation][number] = subject = _subject_of(fact.text)
             if subject:
@@ -192,9 +192,9 @@ class Standing:
         """
         topic = topic_of(fact.text)
         repeated: list[tuple[int, bool]] = []  # a repeated fact stays active once
-        said = self._completions.get(fact.text) if fact.kind is _COMPLETION else None
-        if said is not None and self._concerns(fact, facts[said]):
-            repeated.append((said, True))
+        said = (self._agents.get(fact.operation), fact.text) if fact.kind is _COMPLETION else None
+        if said in self._completions:
+            repeated.append((self._completions[said], True))
         chances: dict[int, float] = {}
         for number in self.near(topic):
             older = facts[number]
@@ -212,7 +212,7 @@ class Standing:
         told = [facts[number].text for number in sure]
         ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]
-        return [*repeated, *((number, True) for number in ended), *doubted[:1]]
+        return [*((number, True) for number in ended), *doubted[:1], *repeated]
 
     def _tried(self, fact: MustKeep, facts: Sequence[MustKeep]) -> Iterator[int]:
         """Yield the outcomes of earlier tries at the subject that a fact completes, and their failures.
