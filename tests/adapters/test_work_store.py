@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, SqlDatabase, SqlWorkStore
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.core.work.wording import folded, kept_text
+from orchestra_mem.stores import SqlDatabase, WorkStore
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkKind, WorkStatus
 from tests.processes import python
@@ -24,7 +25,7 @@ NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 
 
 def _state(database: SqlDatabase) -> StateManager:
-    return StateManager(store=SqlWorkStore(database), clock=lambda: NOON)
+    return StateManager(store=WorkStore(database), clock=lambda: NOON)
 
 
 # Texts
