@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from orchestra_mem.adapters.database import Database, SqlEventLog, SqlLedger
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.build import HOME
 from orchestra_mem.core.documents.entries import make_entry
@@ -25,6 +25,7 @@ from orchestra_mem.core.documents.markdown import Block, front_matter_fault, spl
 from orchestra_mem.core.documents.session_document import EARLIER, LOG, SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_numbers, squeeze, with_states
 from orchestra_mem.memory.manager import OrchestratorContextManager
+from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.types import (
     Author,
     DocumentName,
@@ -137,8 +138,8 @@ class _Examination:
         self._working = memory.working_memory
         self._memory = memory
         self._database = database
-        self._log = SqlEventLog(database)
-        self._ledger = SqlLedger(database)
+        self._log = EventLog(database)
+        self._ledger = Ledger(database)
         self._summaries = {summary.id: summary for summary in self._ledger.summaries()}
 
     def violations(

@@ -24,9 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks._agent_calls import MARK, AgentCalls, fill, others_items
 from benchmarks._harness import Options, Report, Target, run, say
 from orchestra_mem import ItemFilter, OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.database import Database, SqlCatalogStore
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.catalog_types import ItemType, MemoryItem
 from orchestra_mem.core.catalog.tags import tag_key
+from orchestra_mem.stores import CatalogStore
 
 TARGETS: dict[str, Target] = {
     "relevant_p95_ms": ("<=", 10),
@@ -61,7 +62,7 @@ def _fill(project: Path, agents: int, items: int) -> None:
     """Insert items into a memory's database directly, without the catalog."""
     rng = random.Random(7)
     database = Database(project / ".obra" / "obra.db")
-    store = SqlCatalogStore(database)
+    store = CatalogStore(database)
     for agent in range(agents):
         with store.changing():
             for number in range(items):

@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import Options, Report, Target, run
 from orchestra_mem.adapters.database.connection import Database
-from orchestra_mem.adapters.database.work_store import SqlWorkStore
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.references import Resolution
 from orchestra_mem.orchestrator.resolving import resolve_line
 from orchestra_mem.orchestrator.talk import Happening, Mention, Talk
+from orchestra_mem.stores import WorkStore
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 
@@ -193,7 +193,7 @@ def _measure_time(cases: list[Case], report: Report) -> None:
     samples = []
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "obra.db")
-        store = SqlWorkStore(database)
+        store = WorkStore(database)
         tracker = StateManager(store=store, clock=lambda: _TIME)
         _fill(store, [item.title for case in cases for item in case.items])
         for case in cases:
@@ -205,7 +205,7 @@ def _measure_time(cases: list[Case], report: Report) -> None:
     report.percentiles("resolve", samples, (50, 95), note=f"processor time of one line, {_MANY_ITEMS:,} items")
 
 
-def _fill(store: SqlWorkStore, titles: list[str]) -> None:
+def _fill(store: WorkStore, titles: list[str]) -> None:
     holders: list[int] = []
     with store.changing("filling"):
         for place in range(_MANY_ITEMS):
@@ -218,7 +218,7 @@ def _fill(store: SqlWorkStore, titles: list[str]) -> None:
             holders[depth:] = [store.add(item).id]
 
 
-def _moved(case: Case, store: SqlWorkStore) -> tuple[Mention, ...]:
+def _moved(case: Case, store: WorkStore) -> tuple[Mention, ...]:
     """Store a case's items; return the mentions with the new ids."""
     ids: dict[int, int] = {}
     with store.changing("case"):

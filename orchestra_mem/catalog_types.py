@@ -1,13 +1,11 @@
-"""Records and ports of the catalog: the memory items of agents, and the audit trail of who read or changed them."""
+"""Records of the catalog: the memory items of agents, and the audit trail of who read or changed them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
 
 from orchestra_mem.design_names import MappingAccess
 from orchestra_mem.types import Author
@@ -208,88 +206,6 @@ class PreparedItem:
     item: MemoryItem
     agent: str
     replaced: tuple[MemoryItem, ...]
-
-
-class AuditLog(Protocol):
-    """Stores the audit trail. Entries never change; entries older than the retention time are removed."""
-
-    def add(self, entries: Sequence[AuditEntry]) -> None: ...
-
-    def entries(self, where: AuditFilter) -> list[AuditEntry]: ...
-
-    def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]: ...
-
-    def forget(self, before: datetime) -> int: ...
-
-
-class CatalogStore(Protocol):
-    """Stores items, and exchanges queued for learning."""
-
-    def changing(self) -> AbstractContextManager[object]:
-        """Run the block in one transaction."""
-
-    def add(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
-        """Store a new item under the next number. `keys` are the normalised forms by which tags are compared."""
-
-    def replace(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
-        """Store the new state of an item."""
-
-    def item(self, item_id: str) -> MemoryItem: ...
-
-    def same(self, agent: str, digest: str) -> MemoryItem | None:
-        """Return an agent's live item with this content digest, None if there is none."""
-
-    def items(self, where: ItemFilter) -> list[MemoryItem]: ...
-
-    def count(self, where: ItemFilter) -> int: ...
-
-    def by_number(self, numbers: Sequence[int]) -> list[MemoryItem]: ...
-
-    def changed_after(self, change: int, limit: int) -> list[MemoryItem]: ...
-
-    def last_change(self, agent: str | None = None) -> int: ...
-
-    def last_move(self) -> int: ...
-
-    def extracts(self, limit: int) -> list[MemoryItem]:
-        """Return the newest live items whose summary is extractive and shorter than their content."""
-
-    def figures(self, agent: str, after: int = 0) -> list[tuple[int, ...]]:
-        """Return the figures of an agent's live items or, if `after` > 0, of all its items changed after that change.
-
-        The columns: number, time, priority, number of tags, tokens, tokens of the summary, 1 if live, time of expiry.
-        Times are microseconds since 1970.
-        """
-
-    def tags(self, agent: str, numbers: Sequence[int] | None = None) -> list[tuple[str, int]]:
-        """Return (tag key, item number) pairs of an agent's live items; if `numbers` are given, only of these items."""
-
-    def expiring(self, now: datetime) -> list[MemoryItem]:
-        """Return the live items whose time of expiry has passed."""
-
-    def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
-        """Return the live items over `most`: lowest priority first, then oldest; only those below `permanent_from`."""
-
-    def agents(self) -> list[str]: ...
-
-    def statistics(self, agent: str | None = None) -> CatalogStatistics: ...
-
-    def last_cleanup(self) -> datetime | None: ...
-
-    def note_cleanup(self, now: datetime) -> None: ...
-
-    def purge(self, items: Sequence[MemoryItem]) -> None:
-        """Erase the text of items permanently; their ids are not reused."""
-
-    def put_exchange(self, exchange: Exchange) -> None: ...
-
-    def exchanges(self, limit: int | None = None, *, failed: bool = False) -> list[Exchange]:
-        """Return queued exchanges, oldest first, or those that have failed `MAX_ATTEMPTS` times; None for no limit."""
-
-    def exchange_done(self, exchange: Exchange) -> bool:
-        """Remove an exchange that has been learnt from; return False if it was already gone."""
-
-    def exchange_failed(self, exchange: Exchange, error: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

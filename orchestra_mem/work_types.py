@@ -1,4 +1,4 @@
-"""Records and ports of work items (milestones, epics, stories, tasks): items, changes, trackers and stores."""
+"""Records and the port of work items (milestones, epics, stories, tasks): items, changes and trackers."""
 
 from __future__ import annotations
 
@@ -210,47 +210,3 @@ class WorkTracker(Protocol):
 
     def blockers(self, item_id: int) -> list[WorkItem]:
         """Return the open items that an item depends on."""
-
-
-class WorkStore(Protocol):
-    """Stores items and events for `StateManager`, which enforces the rules. Safe for several threads and processes."""
-
-    def changing(self, name: str) -> AbstractContextManager[None]:
-        """Run the block as one isolated transaction, or as a savepoint within the current transaction."""
-
-    def add(self, item: WorkItem) -> WorkItem:
-        """Store a new item under the next id."""
-
-    def replace(self, before: WorkItem, after: WorkItem) -> None: ...
-
-    def add_events(self, events: Sequence[WorkEvent]) -> None:
-        """Store events, each under the next id."""
-
-    def item(self, item_id: int) -> WorkItem: ...
-
-    def items(self, where: WorkFilter) -> list[WorkItem]: ...
-
-    def events(
-        self, *, item: int | None = None, operation: int | None = None, after: int = 0, limit: int | None = None
-    ) -> list[WorkEvent]: ...
-
-    def counts(self) -> dict[WorkKind, dict[WorkStatus, int]]: ...
-
-    def progress(self, item_id: int) -> WorkProgress: ...
-
-    def blockers(self, item_id: int) -> list[WorkItem]: ...
-
-    def waiting(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Return (waiting id, given id) pairs: a given item is awaited by its parent and by items that depend on it."""
-
-    def last_rank(self, priority: int) -> float:
-        """Return the highest rank of a priority, 0 if it has no items."""
-
-    def last_event(self) -> int:
-        """Return the id of the newest event, 0 if there is none."""
-
-    def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Record which operation caused these events."""
-
-    def unattributed(self, until: datetime) -> list[WorkEvent]:
-        """Return events without an operation from `until` or earlier, oldest first."""

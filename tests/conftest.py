@@ -21,7 +21,7 @@ from tools.models import QWEN_05B, SMOLLM2_135M, ModelFile, ModelFileError, fetc
 
 if TYPE_CHECKING:
     from orchestra_mem import OrchestratorContextManager
-    from orchestra_mem.adapters.database import SqlDatabase
+    from orchestra_mem.stores import SqlDatabase
     from tests.adapters.test_http_embedder import Server
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)

@@ -18,7 +18,7 @@ import yaml
 
 from orchestra_mem import Projects, open_memory
 from orchestra_mem.adapters.config_files import with_values
-from orchestra_mem.adapters.database import Database, SqlEventLog
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.adapters.home import HOME_VARIABLE
 from orchestra_mem.build import load_settings
 from orchestra_mem.core.documents.blame import Writer
@@ -26,6 +26,7 @@ from orchestra_mem.doctor.backups import check_backup, make_backup, restore_back
 from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.doctor.moves import move_database
 from orchestra_mem.errors import StorageError
+from orchestra_mem.stores import EventLog
 from tests.faces.conftest import Program
 from tests.memories import SMALL, problems_of
 from tests.processes import bound, start
@@ -308,7 +309,7 @@ def test_a_restore_that_is_killed_leaves_a_whole_memory(tmp_path: Path, kept: Pa
     for file in kept.glob(".obra.*/obra.db"):
         # An unfinished copy may be truncated.
         with suppress(StorageError), closing(Database(file, read_only=True)) as database:
-            last.append(SqlEventLog(database).last_operation())
+            last.append(EventLog(database).last_operation())
     assert 2 in last
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.database import Database, SqlTrialLog
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.compression.compressor import VERBATIM, MemoryCompressor
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.entries import plain_text
@@ -24,8 +24,9 @@ from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, 
 from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.core.text import split_sentences
 from orchestra_mem.errors import ModelError
-from orchestra_mem.job_types import TrialLog, TrialVerdict
+from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import Message
+from orchestra_mem.stores import TrialLog
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from orchestra_mem.types import EXTRACTIVE, Json, Operation
 from tests.builders import Counter, an_operation
@@ -35,10 +36,10 @@ WORDS = Counter("words", lambda text: len(text.split()), additive=True, exact=Tr
 
 
 @pytest.fixture
-def trials(tmp_path: Path) -> Iterator[SqlTrialLog]:
+def trials(tmp_path: Path) -> Iterator[TrialLog]:
     """An empty trial log."""
     with closing(Database(tmp_path / "obra.db")) as database:
-        yield SqlTrialLog(database)
+        yield TrialLog(database)
 
 
 def operation(number: int, data: Json, kind: str = "step", *, critical: bool = False) -> Operation:
@@ -213,7 +214,7 @@ def test_an_interrupted_summary_goes_on_where_it_was() -> None:
     assert first <= set(asked)
 
 
-def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(trials: SqlTrialLog) -> None:
+def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(trials: TrialLog) -> None:
     """After six rejected summaries of a content type, the model is asked for one in eight; other types as before."""
     made = compressor(ScriptedModel("no JSON"), trials)
     material, base = drafted(work(3), 40)
@@ -229,7 +230,7 @@ def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(
     assert trials.trials(limit=1)[0].fault == "the answer is no JSON, or does not end"
 
 
-def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it(trials: SqlTrialLog) -> None:
+def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it(trials: TrialLog) -> None:
     """A model that was unreachable is asked again as before; one that was too slow each time is skipped."""
     material, base = drafted(work(3), 40)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, SqlEventLog, SqlLedger
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
@@ -21,6 +21,7 @@ from orchestra_mem.core.facts.extraction import find_in_text, find_quoted
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Message
+from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
@@ -111,7 +112,7 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
         number = min(each.id for each in standing(memory))
     with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
         model = _answers()
-        facts = FactExtractor(SqlEventLog(database), SqlLedger(database))
+        facts = FactExtractor(EventLog(database), Ledger(database))
         reader = FactReader(model, facts, counter=EstimateCounter(), timeout_s=10)
         with pytest.raises(InterruptedGenerationError):
             reader.read(number, cancelled=lambda: len(model.prompts) >= 2)

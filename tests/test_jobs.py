@@ -14,7 +14,7 @@ from queue import SimpleQueue
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.database import Database, SqlDraftStore, SqlJobQueue
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.build import wiring as memory_module
 from orchestra_mem.compression.compressed import Compressed, Talk
 from orchestra_mem.compression.jobs import BackgroundWork
@@ -23,6 +23,7 @@ from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.errors import LockTimeoutError, ModelError, StorageFullError, StorageReadOnlyError
 from orchestra_mem.job_types import Job, JobState, SummaryDraft, TrialVerdict
 from orchestra_mem.model_types import Message
+from orchestra_mem.stores import DraftStore, JobQueue
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
 from tests.conftest import START, Clock
 from tests.memories import live, standing, text_of, work_all
@@ -60,7 +61,7 @@ def record_and_refresh(memory: OrchestratorContextManager, clock: Clock, count: 
 def place_draft(folder: Path, summary: int) -> SummaryDraft:
     """Store a summary's draft in the ledger only, as a process does that is killed before it writes the document."""
     with closing(Database(folder / ".obra" / "obra.db")) as database:
-        drafts = SqlDraftStore(database)
+        drafts = DraftStore(database)
         (draft,) = (each for each in drafts.drafts() if each.summary == summary)
         drafts.place(draft)
     return draft
@@ -84,19 +85,19 @@ def memory(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]
 
 
 @pytest.fixture
-def queue(tmp_path: Path, clock: Clock) -> Iterator[SqlJobQueue]:
+def queue(tmp_path: Path, clock: Clock) -> Iterator[JobQueue]:
     """An empty queue; the clock is at the time that `take` uses."""
     clock.now = LATER
     with closing(Database(tmp_path / "obra.db")) as database:
-        yield SqlJobQueue(database)
+        yield JobQueue(database)
 
 
-def take(queue: SqlJobQueue, at: timedelta = timedelta()) -> Job | None:
+def take(queue: JobQueue, at: timedelta = timedelta()) -> Job | None:
     """Take the next job, with a lease of one minute."""
     return queue.take("me", now=LATER + at, until=LATER + at + timedelta(minutes=1))
 
 
-def test_jobs_come_by_priority_and_then_in_their_order(queue: SqlJobQueue) -> None:
+def test_jobs_come_by_priority_and_then_in_their_order(queue: JobQueue) -> None:
     """Jobs are taken by priority, then in order; one that is put twice is queued once, with the better priority."""
     for summary, priority in ((1, 10), (2, 10), (3, 0), (1, 20)):
         assert queue.put(f"S{summary}", priority=priority, now=LATER, most=9)
@@ -105,14 +106,14 @@ def test_jobs_come_by_priority_and_then_in_their_order(queue: SqlJobQueue) -> No
     assert {job.state for job in queue.jobs()} == {JobState.RUNNING}
 
 
-def test_a_full_queue_lets_the_last_ones_go(queue: SqlJobQueue) -> None:
+def test_a_full_queue_lets_the_last_ones_go(queue: JobQueue) -> None:
     """A full queue rejects a job, unless its priority is better: then it evicts the last one."""
     assert [queue.put(f"S{n}", priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True, True, False]
     assert queue.put("S4", priority=0, now=LATER, most=2)
     assert [job.subject for job in queue.jobs()] == ["S4", "S1"]
 
 
-def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqlJobQueue) -> None:
+def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: JobQueue) -> None:
     """A job whose lease has expired is taken again as another attempt; its first process can no longer change it."""
     queue.put("S1", priority=0, now=LATER, most=9)
     job = take(queue)
@@ -133,7 +134,7 @@ def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: SqlJobQueu
     assert queue.due(LATER + timedelta(minutes=6))
 
 
-def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqlJobQueue) -> None:
+def test_one_process_leads_and_others_wait_until_it_is_gone(queue: JobQueue) -> None:
     """One process leads and may renew its lease; another takes over when it resigns or the lease expires."""
     minute = timedelta(minutes=1)
     assert queue.lead("a", now=LATER, until=LATER + minute)
@@ -148,7 +149,7 @@ def test_one_process_leads_and_others_wait_until_it_is_gone(queue: SqlJobQueue) 
     assert queue.lead("a", now=LATER, until=LATER + minute)
 
 
-def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqlJobQueue) -> None:
+def test_a_clock_that_was_ahead_holds_nothing_up(queue: JobQueue) -> None:
     """Leases and times of a killed process whose clock was ten years ahead block neither jobs nor leadership."""
     ahead, minute = LATER + timedelta(days=3_650), timedelta(minutes=1)
     assert queue.lead("killed", now=ahead, until=ahead + minute)
@@ -165,7 +166,7 @@ def test_a_clock_that_was_ahead_holds_nothing_up(queue: SqlJobQueue) -> None:
     assert taken == ["S1", "S2"]
 
 
-def test_what_somebody_was_at_who_resigns_waits_again(queue: SqlJobQueue) -> None:
+def test_what_somebody_was_at_who_resigns_waits_again(queue: JobQueue) -> None:
     """The running job of a process that resigns is queued again at once, without an additional attempt."""
     queue.put("S1", priority=0, now=LATER, most=9)
     assert take(queue) is not None
@@ -180,7 +181,7 @@ def test_what_somebody_was_at_who_resigns_waits_again(queue: SqlJobQueue) -> Non
 # The worker
 
 
-def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
+def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: JobQueue, clock: Clock) -> None:
     """A job that keeps failing waits longer each time, and is given up with its last fault after the third attempt."""
     refused = Compressed(
         text="", method="", tokens=0, source_tokens=0, verdict=TrialVerdict.FAILED, dropped=(),
@@ -197,7 +198,7 @@ def test_a_job_that_keeps_failing_waits_longer_each_time_and_is_given_up(queue: 
     assert work.step() == 5.0
 
 
-def test_a_short_command_starts_no_job(queue: SqlJobQueue, clock: Clock) -> None:
+def test_a_short_command_starts_no_job(queue: JobQueue, clock: Clock) -> None:
     """Jobs do not start within the first two seconds, so that short commands do not begin any."""
     runs: SimpleQueue[float] = SimpleQueue()
     work = BackgroundWork(queue, lambda job, cancelled: runs.put(time.monotonic()), clock=clock, owner="me")
@@ -209,7 +210,7 @@ def test_a_short_command_starts_no_job(queue: SqlJobQueue, clock: Clock) -> None
 
 
 @pytest.mark.parametrize("error", [LockTimeoutError("the database is locked"), ValueError("no such thing")])
-def test_what_a_disk_refuses_is_tried_again(queue: SqlJobQueue, clock: Clock, error: Exception) -> None:
+def test_what_a_disk_refuses_is_tried_again(queue: JobQueue, clock: Clock, error: Exception) -> None:
     """A job that raises any error, such as a locked database, is tried again later and then done."""
     outcomes: list[Exception | None] = [error, None]
 
@@ -232,7 +233,7 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
     with open_memory(tmp_path, config=SMALL, clock=clock, model=model) as memory:
         record_and_refresh(memory, clock)
         with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
-            queue = SqlJobQueue(database)
+            queue = JobQueue(database)
             for summary in (998, 999):
                 queue.put(f"S{summary}", priority=0, now=clock(), most=9)
                 if job := take(queue) if summary == 998 else None:
@@ -243,7 +244,7 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
             assert memory.get_stats()["problems"] == []
 
 
-def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, clock: Clock) -> None:
+def test_a_job_whose_process_dies_each_time_is_given_up(queue: JobQueue, clock: Clock) -> None:
     """A job whose process dies at each attempt is given up."""
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", max_attempts=2)
     work.offer("S1", 10)
@@ -256,7 +257,7 @@ def test_a_job_whose_process_dies_each_time_is_given_up(queue: SqlJobQueue, cloc
     ]
 
 
-def test_the_foreground_of_any_process_comes_first(queue: SqlJobQueue, clock: Clock) -> None:
+def test_the_foreground_of_any_process_comes_first(queue: JobQueue, clock: Clock) -> None:
     """The foreground of any process interrupts a generation; its job waits, and none starts until the model is free."""
     seen: list[bool] = []
     busy = [False]
@@ -322,7 +323,7 @@ def test_a_full_disk_keeps_nobody_from_a_memory_with_a_model(
     def refuse(*arguments: object, **named: object) -> bool:
         raise StorageFullError("there is no room")
 
-    monkeypatch.setattr(SqlJobQueue, "put", refuse)
+    monkeypatch.setattr(JobQueue, "put", refuse)
     with open_memory(tmp_path, config=AUTO, clock=clock, model=ScriptedModel(first_line)) as memory:
         assert standing(memory)
 
@@ -470,7 +471,7 @@ def test_a_kill_between_ledger_and_document_is_mended(tmp_path: Path, clock: Clo
 def test_a_draft_of_another_text_is_dropped(memory: OrchestratorContextManager, tmp_path: Path, missing: bool) -> None:
     """A draft of a summary that has changed, or does not exist, is dropped, and the document stays the same."""
     with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
-        drafts = SqlDraftStore(database)
+        drafts = DraftStore(database)
         summary = 999 if missing else standing(memory)[0].id
         drafts.put(
             SummaryDraft(

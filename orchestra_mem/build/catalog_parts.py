@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestra_mem.adapters.database import SqlAuditLog, SqlCatalogStore, SqlDatabase
 from orchestra_mem.choices import IsolationChoice
 from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.memory.parts import CatalogParts
 from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.settings import CatalogSettings, Settings
+from orchestra_mem.stores import AuditLog, CatalogStore, SqlDatabase
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_reading import AuditTrail
@@ -39,9 +39,9 @@ def open_catalog(
     `session` is the memory's session tier, whose log, ledger, document store, counter and clock the catalog shares.
     `redacted` removes secrets from a text; `lock` is the memory's lock, `reporter` lists its problems.
     """
-    wanted, store = settings.catalog, SqlCatalogStore(database)
+    wanted, store = settings.catalog, CatalogStore(database)
     access = _access(wanted)
-    audit = AuditTrail(SqlAuditLog(database), session.clock, redacted, database.can_write_now)
+    audit = AuditTrail(AuditLog(database), session.clock, redacted, database.can_write_now)
     catalog = MemoryCatalog(
         store, audit, access, counter=session.counter, clock=session.clock, settings=wanted, redacted=redacted
     )

@@ -8,11 +8,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from orchestra_mem.adapters.config_files import CONFIG_PATH, load_settings
-from orchestra_mem.adapters.database import SqlEventLog, SqlLedger
 from orchestra_mem.adapters.home import home_folder
 from orchestra_mem.build.storage import open_database
 from orchestra_mem.errors import OrchestraMemError, storage_error
 from orchestra_mem.settings import Settings, StorageSettings
+from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.tiers.shared_decisions import sharers_of
 from orchestra_mem.types import DocumentName
 
@@ -66,5 +66,5 @@ def sharers_in(folder: Path) -> dict[str, str]:
     with suppress(OrchestraMemError):
         settings = load_settings(folder, {})
         with closing(open_database(folder / CONFIG_PATH.parent, settings, read_only=True)) as log:
-            return sharers_of(SqlEventLog(log), SqlLedger(log))
+            return sharers_of(EventLog(log), Ledger(log))
     return {}

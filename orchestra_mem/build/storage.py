@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.adapters.database import Database, SqlDatabase, project_key, shared_name
+from orchestra_mem.adapters.database import Database, project_key, shared_name
 from orchestra_mem.adapters.database.connection import REFUSALS
 from orchestra_mem.adapters.database.files import readable
 from orchestra_mem.adapters.database.project_key import moved_words
@@ -22,6 +22,7 @@ from orchestra_mem.core.documents.episodic import ProjectView, render_document, 
 from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
+from orchestra_mem.stores import SqlDatabase
 from orchestra_mem.types import DocumentName
 
 if TYPE_CHECKING:
@@ -242,12 +243,12 @@ def open_store(
     if database is None or not storage.url:
         return FileDocumentStore(**how)
     from orchestra_mem.adapters.database.postgres import PostgresDatabase
-    from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
     from orchestra_mem.adapters.files.shared import SharedDocumentStore
+    from orchestra_mem.stores.shared_files import SharedFiles
 
     assert isinstance(database, PostgresDatabase)
     return SharedDocumentStore(
-        {"sessions": place.sessions, "memory": place.memory}, files=SqlSharedFiles(database),
+        {"sessions": place.sessions, "memory": place.memory}, files=SharedFiles(database),
         exclusive=lambda timeout_s: database.exclusive("documents", timeout_s=timeout_s),
         copies=working_copy(database, place.home, storage.schema_name),
         machine=machine_name(settings), **how,

@@ -16,17 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
 from orchestra_mem.adapters.config_files import template_files
-from orchestra_mem.adapters.database import (
-    SqlCatalogStore,
-    SqlDraftStore,
-    SqlEventLog,
-    SqlJobQueue,
-    SqlLedger,
-    SqlTrialLog,
-    SqlWorkStore,
-    project_id,
-    project_key,
-)
+from orchestra_mem.adapters.database import project_id, project_key
 from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
@@ -47,6 +37,7 @@ from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.settings import Settings
+from orchestra_mem.stores import CatalogStore, DraftStore, EventLog, JobQueue, Ledger, TrialLog, WorkStore
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -131,7 +122,7 @@ class Wiring:
             if self.settings.storage.url:
                 self.settings = named_by_memory(self.database, place.home, self.settings)
         self.project = self.settings.project.title or place.project.name
-        self.log, self.ledger = SqlEventLog(self.database), SqlLedger(self.database)
+        self.log, self.ledger = EventLog(self.database), Ledger(self.database)
         try:
             self.store = own
             if self.settings.storage.url:
@@ -168,7 +159,7 @@ class Wiring:
         place = SessionPaths(folder=self.place.sessions, project=self.project, entry_chars=settings.entries.max_chars)
         session = SessionMemoryManager(log=log, ledger=ledger, store=store, counter=counter, clock=clock, place=place)
         redactor = Redactor(key=project_key(database), **dict(settings.redaction))
-        state = StateManager(store=SqlWorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text)
+        state = StateManager(store=WorkStore(database), clock=clock, lock=self.lock, redacted=redactor.text)
         work = WorkPlan(tracker=state, ledger=ledger, clock=clock)
         episodic = EpisodicMemoryManager(
             ledger=ledger, store=store, counter=counter, clock=clock, folder=self.place.memory, work=work,
@@ -238,7 +229,7 @@ class Wiring:
     def _compactor(self, session: SessionMemoryManager) -> SessionCompactor:
         return SessionCompactor(
             session, limits=self._limits(), window=timedelta(seconds=self.settings.compaction.verbatim_window_s),
-            drafts=DraftPlacer(session, SqlDraftStore(self.database)), facts=self._facts,
+            drafts=DraftPlacer(session, DraftStore(self.database)), facts=self._facts,
         )  # fmt: skip
 
     @property
@@ -266,7 +257,7 @@ class Wiring:
         database = self.database
         return Compression(
             model=self.model, open_tools=lambda: self._open_tools(episodic), log=self.log, ledger=self.ledger,
-            queue=SqlJobQueue(database), drafts=SqlDraftStore(database), trials=SqlTrialLog(database),
+            queue=JobQueue(database), drafts=DraftStore(database), trials=TrialLog(database),
             auto=self.settings.compression.auto and self.model is not None and not self.read_only,
             doubts=self.models.doubts,
         )  # fmt: skip
@@ -282,15 +273,15 @@ class Wiring:
         timeout_s = self.settings.llm.timeout_s
         compressor = MemoryCompressor(
             self.model, counter=counter, clock=clock, timeout_s=timeout_s,
-            trials=None if self.read_only else SqlTrialLog(self.database),
+            trials=None if self.read_only else TrialLog(self.database),
         )  # fmt: skip
         improver = SummaryRefiner(
-            compressor, log=log, ledger=ledger, drafts=SqlDraftStore(self.database), counter=counter, clock=clock,
+            compressor, log=log, ledger=ledger, drafts=DraftStore(self.database), counter=counter, clock=clock,
             limits=self._limits(), section=episodic.short_forms.section,
         )  # fmt: skip
         reader = FactReader(self.model, self._facts, counter=counter, timeout_s=timeout_s) if self.model else None
         items = ItemSummarizer(
-            compressor=compressor, catalog=self.agents.catalog, store=SqlCatalogStore(self.database),
+            compressor=compressor, catalog=self.agents.catalog, store=CatalogStore(self.database),
             counter=counter, max_words=self.settings.catalog.summary_max_length,
         )  # fmt: skip
 
@@ -308,7 +299,7 @@ class Wiring:
             return improved.pop(key)
 
         work = BackgroundWork(
-            SqlJobQueue(self.database), improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}",
+            JobQueue(self.database), improve, clock=clock, owner=f"{os.getpid()} {os.urandom(16).hex()}",
             busy=self.models.busy, max_jobs=wanted.max_jobs, max_attempts=wanted.max_attempts,
         )  # fmt: skip
         return ModelTools(compressor=compressor, improver=improver, items=items, jobs=work, reader=reader)
@@ -322,7 +313,7 @@ class Wiring:
 
         make_indexer = partial(
             Indexer, log=self.log, ledger=self.ledger, store=self.store, episodic=episodic, sessions=sessions,
-            state=state, catalog=SqlCatalogStore(self.database),
+            state=state, catalog=CatalogStore(self.database),
         )  # fmt: skip
         return open_search(
             self.place.home / "index", self.settings, make_indexer, self._words, clock=self.clock,

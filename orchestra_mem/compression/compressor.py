@@ -24,9 +24,10 @@ from orchestra_mem.core.summaries.kept import KEPT, squeeze
 from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import ModelError
-from orchestra_mem.job_types import Trial, TrialLog, TrialVerdict
+from orchestra_mem.job_types import Trial, TrialVerdict
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.stores import TrialLog
 from orchestra_mem.types import EXTRACTIVE, Json, Operation
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,9 @@ from datetime import datetime, timedelta
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.errors import ClosedError, NotFoundError, OrchestraMemError, StorageError
-from orchestra_mem.job_types import STALLED, Job, JobQueue, JobState, TrialVerdict
+from orchestra_mem.job_types import STALLED, Job, JobState, TrialVerdict
 from orchestra_mem.ports import Clock
+from orchestra_mem.stores import JobQueue
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from orchestra_mem.catalog_types import CatalogStore, ItemStatus, MemoryItem
+from orchestra_mem.catalog_types import ItemStatus, MemoryItem
 from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.compressor import MemoryCompressor, content_of
 from orchestra_mem.compression.timeouts import InterruptedGenerationError, never
@@ -18,8 +18,9 @@ from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.core.summaries.drafts import Draft, Material, check, material_of, paragraphs_of
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.text import split_sentences, squeeze
-from orchestra_mem.job_types import DraftStore, SummaryDraft
-from orchestra_mem.ports import Clock, EventLog, Ledger, TokenCounter
+from orchestra_mem.job_types import SummaryDraft
+from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.stores import CatalogStore, DraftStore, EventLog, Ledger
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.session_compaction import read_source, summary_material
 from orchestra_mem.tiers.session_ending import NOTED, with_lines

@@ -11,8 +11,8 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from orchestra_mem.errors import ModelError, NotFoundError, StorageError
-from orchestra_mem.job_types import DraftStore, Job, JobQueue, JobState, SummaryDraft, Trial, TrialLog, TrialVerdict
-from orchestra_mem.ports import EventLog, Ledger
+from orchestra_mem.job_types import Job, JobState, SummaryDraft, Trial, TrialVerdict
+from orchestra_mem.stores import DraftStore, EventLog, JobQueue, Ledger, TrialLog
 from orchestra_mem.types import EXTRACTIVE, Json, Session, Summary
 
 if TYPE_CHECKING:

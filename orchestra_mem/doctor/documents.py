@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from orchestra_mem.adapters.database import SqlAuditLog, SqlDatabase, project_key
+from orchestra_mem.adapters.database import project_key
 from orchestra_mem.adapters.database.database_copy import PACKED, former_texts, rewrite, stored_texts
 from orchestra_mem.adapters.files import DocumentReader, why_read_only
 from orchestra_mem.adapters.files.reading import decode
@@ -28,6 +28,7 @@ from orchestra_mem.catalog_types import AccessOutcome, AuditEntry
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import StorageError
 from orchestra_mem.settings import Settings
+from orchestra_mem.stores import AuditLog, SqlDatabase
 from orchestra_mem.types import DocumentFault
 
 ANEW = "the next search rebuilds it; nothing is lost, because the index is derived data"
@@ -183,7 +184,7 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
             entry = AuditEntry(
                 time=datetime.now(UTC), agent="", call="redact", outcome=AccessOutcome.CHANGED, detail=detail
             )
-            SqlAuditLog(database).add([entry] if texts or files else [])
+            AuditLog(database).add([entry] if texts or files else [])
         try:
             for path in files:
                 text = store.read(path) or ""

@@ -12,7 +12,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog
 from orchestra_mem.adapters.database.database_copy import Copied, copy_database
 from orchestra_mem.adapters.database.project_key import (
     arriving_route,
@@ -37,6 +36,7 @@ from orchestra_mem.build.storage import (
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings
+from orchestra_mem.stores import EventLog, SqlDatabase
 
 TO_FILE = "file"
 
@@ -114,7 +114,7 @@ def reactivate(project: Path, settings: Settings, *, old_place_lost: bool = Fals
 
 def _has_documents_of(database: SqlDatabase, place: Place) -> bool:
     """Check whether a folder has a session document of a memory, so that its documents belong to the memory."""
-    ids = [session.id[:8] for session in SqlEventLog(database).sessions()]  # the names of archives have no more
+    ids = [session.id[:8] for session in EventLog(database).sessions()]  # the names of archives have no more
     return any(id in path.name for id in ids for path in place.sessions.rglob("session_*.md"))
 
 

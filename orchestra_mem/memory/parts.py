@@ -26,7 +26,8 @@ from orchestra_mem.errors import (
     StorageReadOnlyError,
 )
 from orchestra_mem.memory.context_items import Snapshot
-from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, MemoryDatabase, TokenCounter
+from orchestra_mem.ports import Clock, DocumentStore, TokenCounter
+from orchestra_mem.stores import EventLog, Ledger, SqlDatabase
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.document_writer import PATIENCE_S
@@ -239,7 +240,7 @@ class MemoryParts:
     """The parts of a memory. `build` creates and connects them."""
 
     settings: Settings
-    database: MemoryDatabase
+    database: SqlDatabase
     log: EventLog
     ledger: Ledger
     store: DocumentStore

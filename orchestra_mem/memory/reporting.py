@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from orchestra_mem.core.context.window import past_usage
 from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
-from orchestra_mem.ports import Clock, EventLog, Ledger
+from orchestra_mem.ports import Clock
+from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.tiers.fact_extractor import OUTPUT_WEIGHT
 from orchestra_mem.tiers.session import HISTORY
 from orchestra_mem.tiers.shared_decisions import origins_of

@@ -9,8 +9,8 @@ from dataclasses import replace
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
-from orchestra_mem.ports import Ledger
 from orchestra_mem.search_types import Chunk, Hit
+from orchestra_mem.stores import Ledger
 from orchestra_mem.types import MustKeep, MustKeepStatus
 
 _MOST_IN_TURN = 8  # facts that supersede each other in turn and are looked up

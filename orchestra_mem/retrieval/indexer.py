@@ -17,7 +17,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from orchestra_mem.catalog_types import CatalogStore, ItemStatus
+from orchestra_mem.catalog_types import ItemStatus
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.episodic import digest
@@ -35,8 +35,9 @@ from orchestra_mem.core.search.chunking import (
 )
 from orchestra_mem.core.search.echoes import Echoes, without_recalled
 from orchestra_mem.errors import EmbedderError, OrchestraMemError
-from orchestra_mem.ports import DocumentStore, EventLog, Ledger
+from orchestra_mem.ports import DocumentStore
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
+from orchestra_mem.stores import CatalogStore, EventLog, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session_ending import SessionPaths
 from orchestra_mem.types import AS_GIVEN, STORED_ITEM, DocumentName, Operation, OperationFilter, Session, SessionStatus

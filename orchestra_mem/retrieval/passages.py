@@ -15,11 +15,11 @@ from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage, dis
 from orchestra_mem.core.search.echoes import fenced, plain_words, without_recalled
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
-from orchestra_mem.ports import EventLog
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.search import Answer, MemorySearch, is_match
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, named_in_short
 from orchestra_mem.serialize import to_object
+from orchestra_mem.stores import EventLog
 from orchestra_mem.types import Json, MustKeepKind, Operation
 
 logger = logging.getLogger(__name__)

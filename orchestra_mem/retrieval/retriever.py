@@ -13,13 +13,14 @@ from orchestra_mem.core.catalog.access import Access
 from orchestra_mem.core.search.disclosure import DisclosedEntry, RetrievedPassage, disclose, excerpt
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.design_names import RejectsDesignArguments
-from orchestra_mem.ports import EventLog, Ledger, TokenCounter
+from orchestra_mem.ports import TokenCounter
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.passages import FACT_GROUPS, Recommendation, Recommendations, find_operation, recall
 from orchestra_mem.retrieval.search import is_match
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, Tier
 from orchestra_mem.serialize import to_object
 from orchestra_mem.settings import RetrievalSettings
+from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.types import Json, MustKeepKind, MustKeepStatus, Operation
 
 # Typical size of an entry with its index line; the budget divided by it, within bounds, is the number of entries.

@@ -11,20 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from orchestra_mem.catalog_types import (
-    GLOBAL,
-    CatalogStore,
-    Categorization,
-    Exchange,
-    ItemFilter,
-    ItemStatus,
-    ItemType,
-    MemoryItem,
-)
+from orchestra_mem.catalog_types import GLOBAL, Categorization, Exchange, ItemFilter, ItemStatus, ItemType, MemoryItem
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.search.echoes import Echoes, without_recalled
 from orchestra_mem.errors import StorageError
-from orchestra_mem.ports import EventLog
+from orchestra_mem.stores import CatalogStore, EventLog
 from orchestra_mem.tiers.catalog import MemoryCatalog, check_name
 from orchestra_mem.types import Author, Operation, OperationFilter
 

@@ -17,9 +17,7 @@ from orchestra_mem.catalog_types import (
     AccessOutcome,
     AuditEntry,
     AuditFilter,
-    AuditLog,
     CatalogStatistics,
-    CatalogStore,
     InjectedItem,
     Injection,
     ItemFilter,
@@ -32,6 +30,7 @@ from orchestra_mem.core.catalog.item_json import catalog_json
 from orchestra_mem.core.catalog.tags import message_keys, tag_key
 from orchestra_mem.errors import AccessDeniedError, NotFoundError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.stores import AuditLog, CatalogStore
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:

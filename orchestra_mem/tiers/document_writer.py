@@ -19,7 +19,8 @@ from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
 from orchestra_mem.core.documents.owned_lines import owned_keys, with_removed_items
 from orchestra_mem.errors import DocumentConflictError, StorageError
-from orchestra_mem.ports import Clock, DocumentStore, Ledger
+from orchestra_mem.ports import Clock, DocumentStore
+from orchestra_mem.stores import Ledger
 from orchestra_mem.types import Author, ReadDocument, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)

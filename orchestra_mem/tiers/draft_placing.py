@@ -14,7 +14,8 @@ from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import without_states
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyError
-from orchestra_mem.job_types import DraftStore, SummaryDraft
+from orchestra_mem.job_types import SummaryDraft
+from orchestra_mem.stores import DraftStore
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Session, SessionStatus
 

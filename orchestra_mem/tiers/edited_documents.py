@@ -10,7 +10,7 @@ from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 
-from orchestra_mem.catalog_types import CatalogStore, ItemFilter, ItemStatus, MemoryItem
+from orchestra_mem.catalog_types import ItemFilter, ItemStatus, MemoryItem
 from orchestra_mem.core.documents.catalog_document import (
     MOST_SHOWN,
     changes_of,
@@ -25,7 +25,8 @@ from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.owned_lines import fact_edits, with_numbers
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, OrchestraMemError, StorageError
-from orchestra_mem.ports import DocumentStore, Ledger
+from orchestra_mem.ports import DocumentStore
+from orchestra_mem.stores import CatalogStore, Ledger
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.types import Author, DocumentFault, FileState, Json, Version, VersionReason

@@ -24,7 +24,8 @@ from orchestra_mem.core.documents.owned_lines import with_numbers
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
-from orchestra_mem.ports import Clock, DocumentStore, Ledger, TokenCounter
+from orchestra_mem.ports import Clock, DocumentStore, TokenCounter
+from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.fact_extractor import fact_changes

@@ -29,7 +29,8 @@ from orchestra_mem.core.documents.session_document import (
 from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.design_names import SessionCalls
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
-from orchestra_mem.ports import Clock, DocumentStore, EventLog, Ledger, TokenCounter
+from orchestra_mem.ports import Clock, DocumentStore, TokenCounter
+from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.tiers.document_writer import WRITE_TRIES
 from orchestra_mem.tiers.session_ending import SessionPaths, note_closing, summarise_session
 from orchestra_mem.types import (

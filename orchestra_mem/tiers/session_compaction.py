@@ -19,7 +19,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument, apply
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
 from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.core.text import visible
-from orchestra_mem.ports import Ledger
+from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.draft_placing import DraftPlacer, body, says
 from orchestra_mem.tiers.fact_extractor import HEAVIEST, FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager

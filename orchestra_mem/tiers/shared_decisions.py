@@ -16,7 +16,8 @@ from typing import TypeAlias
 from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_name, told_origin
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError, StorageError
-from orchestra_mem.ports import DocumentStore, EventLog, Ledger
+from orchestra_mem.ports import DocumentStore
+from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.types import (
     STATED_FACT,
     Author,

@@ -15,9 +15,10 @@ from orchestra_mem.core.work.wording import checked_priority, checked_rank, kept
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.ports import Clock
+from orchestra_mem.stores import WorkStore
 from orchestra_mem.tiers.state_change import StateChange
 from orchestra_mem.types import Author
-from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus, WorkStore
+from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
 _NO_LOCK = nullcontext()
 _FREE = "all its dependencies are closed"

@@ -11,17 +11,9 @@ from datetime import datetime
 from orchestra_mem.core.work.transitions import CREATED, changed_fields, circle
 from orchestra_mem.core.work.wording import NAMED_AT_MOST, a, arrows, either, listed
 from orchestra_mem.errors import CircularDependencyError, InvalidChangeError
+from orchestra_mem.stores import WorkStore
 from orchestra_mem.types import Author
-from orchestra_mem.work_types import (
-    OPEN_STATUSES,
-    PARENT_KINDS,
-    WorkEvent,
-    WorkFilter,
-    WorkItem,
-    WorkKind,
-    WorkStatus,
-    WorkStore,
-)
+from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkEvent, WorkFilter, WorkItem, WorkKind, WorkStatus
 
 WAITS_FOR = "before what it waits for"
 """Words in the message of every error that refuses to finish an item because a dependency is open."""

@@ -27,7 +27,8 @@ from orchestra_mem.core.documents.plan_lines import (
     render_line,
 )
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.ports import Clock, Ledger
+from orchestra_mem.ports import Clock
+from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.document_writer import EditedText
 from orchestra_mem.tiers.state_change import WAITS_FOR
 from orchestra_mem.types import Author, DocumentName, Notice

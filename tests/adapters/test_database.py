@@ -15,10 +15,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.database import Database, SqlDatabase, SqlEventLog, SqlLedger, connection
+from orchestra_mem.adapters.database import Database, connection
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.errors import DatabaseDamagedError, SchemaTooNewError, StorageError
 from orchestra_mem.serialize import checked_json
+from orchestra_mem.stores import EventLog, Ledger, SqlDatabase
 from orchestra_mem.types import Json, Operation, OperationFilter, ReadDocument, Session, SessionStatus, WrittenDocument
 
 NOON = datetime(2025, 1, 15, 12, 0, 0, 123456, tzinfo=UTC)
@@ -32,15 +33,15 @@ JSON = st.recursive(
 
 
 @pytest.fixture
-def log(database: SqlDatabase) -> SqlEventLog:
+def log(database: SqlDatabase) -> EventLog:
     """An empty event log."""
-    return SqlEventLog(database)
+    return EventLog(database)
 
 
 @pytest.fixture
-def ledger(database: SqlDatabase) -> SqlLedger:
+def ledger(database: SqlDatabase) -> Ledger:
     """A ledger in the same database as `log`."""
-    return SqlLedger(database)
+    return Ledger(database)
 
 
 def _draft(data: Json = None, *, kind: str = "note", time: datetime = NOON, agent: str | None = None,
@@ -55,7 +56,7 @@ def _session(number: int = 1) -> Session:
     return Session(id=f"{number}-session", started=NOON, status=SessionStatus.ACTIVE)
 
 
-def _record(log: SqlEventLog, draft: Operation, session: int = 1) -> Operation:
+def _record(log: EventLog, draft: Operation, session: int = 1) -> Operation:
     operation, created = log.append(draft, lambda: _session(session))
     assert created
     return operation
@@ -70,7 +71,7 @@ def _record(log: SqlEventLog, draft: Operation, session: int = 1) -> Operation:
 @example(data=[10**4000, -(2**63), 2**63, 1e308, 5e-324, -0.0, True, 1, 1.0, None])
 @example(data={"": {"": []}})
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_json_comes_back_equal(log: SqlEventLog, data: Json) -> None:
+def test_any_json_comes_back_equal(log: EventLog, data: Json) -> None:
     """The event log returns any JSON value as recorded: NULs, lone surrogates, huge numbers, nesting, types."""
     recorded = _record(log, _draft(checked_json(data)))
     stored = log.operation(recorded.id)
@@ -81,7 +82,7 @@ def test_any_json_comes_back_equal(log: SqlEventLog, data: Json) -> None:
 # The event log
 
 
-def test_filters_hold_all_conditions_at_once(log: SqlEventLog) -> None:
+def test_filters_hold_all_conditions_at_once(log: EventLog) -> None:
     """Conditions combine; `since` and `through` include, `until` and `after` exclude; `limit` keeps the newest."""
     for n in range(6):
         _record(log, _draft(n, kind="ab"[n % 2], agent="xy"[n // 3], time=NOON + n * SECOND))
@@ -119,7 +120,7 @@ def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> 
         raw.execute("INSERT INTO documents (name, written, digest) VALUES ('work_plan as read', ?, 'd')", (plan,))
         raw.execute("INSERT INTO documents (name, written, digest) VALUES ('brought_back', '[1]', '')")
     with closing(Database(path)) as database:
-        ledger = SqlLedger(database)
+        ledger = Ledger(database)
         assert ledger.last_read("work_plan") == ReadDocument(base="d", text='- [ ] #1 "Rye"\n')
         assert ledger.written("work_plan as read") == ledger.written("brought_back") == WrittenDocument()
 
@@ -243,7 +244,7 @@ def test_what_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None], 
 # Transactions, threads, processes
 
 
-def test_transaction_that_fails_leaves_nothing(log: SqlEventLog, database: Database) -> None:
+def test_transaction_that_fails_leaves_nothing(log: EventLog, database: Database) -> None:
     """A failed transaction leaves nothing behind, even from nested calls, and the next transaction is complete."""
 
     class Stop(Exception):
@@ -264,16 +265,16 @@ def test_transaction_that_fails_leaves_nothing(log: SqlEventLog, database: Datab
 
 
 @pytest.mark.parametrize("storage", ["sqlite"], indirect=True)
-def test_rollback_that_fails_does_not_swallow_the_next_transaction(log: SqlEventLog, database: Database) -> None:
+def test_rollback_that_fails_does_not_swallow_the_next_transaction(log: EventLog, database: Database) -> None:
     """An operation that `append` returned is committed, even if an earlier transaction was left open."""
     # Imitates a failed ROLLBACK, which leaves the transaction open.
     database._writer.execute("BEGIN IMMEDIATE")
     _record(log, _draft("kept"))
     with closing(Database(database.path, busy_timeout_s=0.1)) as other:
-        assert [op.data for op in SqlEventLog(other).operations(OperationFilter())] == ["kept"]
+        assert [op.data for op in EventLog(other).operations(OperationFilter())] == ["kept"]
 
 
-def test_readers_do_not_wait_for_a_writer(log: SqlEventLog, database: SqlDatabase) -> None:
+def test_readers_do_not_wait_for_a_writer(log: EventLog, database: SqlDatabase) -> None:
     """While one thread is in a transaction, other threads read the last committed state without waiting."""
     _record(log, _draft(1))
     counts: list[int] = []

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, SqlEventLog
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.errors import StorageReadOnlyError
+from orchestra_mem.stores import EventLog
 from orchestra_mem.types import OperationFilter
 from tests.memories import closed_to_writing, problems_of
 
@@ -108,7 +109,7 @@ def test_without_a_database_an_empty_one_elsewhere_takes_its_place(
             connection.execute("PRAGMA journal_mode = WAL")
     before = _files(tmp_path)
     database = Database(path, read_only=True)
-    assert SqlEventLog(database).last_operation() == 0
+    assert EventLog(database).last_operation() == 0
     assert len([*elsewhere.iterdir()]) == 1
     database.close()
     assert _files(tmp_path) == before
@@ -127,7 +128,7 @@ def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
     monkeypatch.setattr("orchestra_mem.adapters.database.files._has_tables", lambda address: False)
     before = _files(tmp_path)
     database = Database(path, read_only=True)
-    assert SqlEventLog(database).last_operation() == 1
+    assert EventLog(database).last_operation() == 1
     database.close()
     assert _files(tmp_path) == before
 

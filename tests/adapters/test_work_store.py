@@ -14,8 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.database import Database, SqlWorkStore
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.core.work.wording import folded, kept_text
+from orchestra_mem.stores import WorkStore
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkKind, WorkStatus
 from tests.processes import python
@@ -35,7 +36,7 @@ WORDS = st.text(st.sampled_from("aäAßSsıİéÉ\u0301\"'*#-%_日本 "), max_si
 def test_items_are_found_by_every_word_as_if_looked_for_one_by_one(texts: list[tuple[str, str]], sought: str) -> None:
     """Text search finds the items a word-by-word scan finds, ignoring case, also after texts have changed."""
     with TemporaryDirectory() as folder, closing(Database(Path(folder) / "obra.db")) as database:
-        state = StateManager(store=SqlWorkStore(database), clock=lambda: NOON)
+        state = StateManager(store=WorkStore(database), clock=lambda: NOON)
         for title, description in texts:
             item = state.create(WorkKind.TASK, "before SS äa 日本", description="ßß aaa")
             state.change(item.id, title=f"t{title}", description=description)

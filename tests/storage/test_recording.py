@@ -17,7 +17,6 @@ import pytest
 from filelock import FileLock
 
 from orchestra_mem import LockTimeoutError, StorageError, open_memory
-from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog
 from orchestra_mem.adapters.database.database_copy import copy_database
 from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.build.storage import open_database
@@ -25,6 +24,7 @@ from orchestra_mem.catalog_types import ItemFilter
 from orchestra_mem.errors import StorageFullError
 from orchestra_mem.memory.parts import DocumentsLock
 from orchestra_mem.settings import Settings
+from orchestra_mem.stores import EventLog, SqlDatabase
 from orchestra_mem.types import Operation, Session, SessionStatus
 from tests.conftest import START
 from tests.memories import SMALL, problems_of
@@ -57,7 +57,7 @@ def test_a_reader_who_asks_for_what_is_new_misses_no_number(tmp_path: Path, stor
     seen: list[int] = []
     ended = Event()
     with ExitStack() as stack, ThreadPoolExecutor(9) as pool:
-        logs = [SqlEventLog(stack.enter_context(opened(tmp_path, storage))) for _ in range(8)]
+        logs = [EventLog(stack.enter_context(opened(tmp_path, storage))) for _ in range(8)]
         reader: SqlDatabase = stack.enter_context(opened(tmp_path, storage))
 
         def read() -> None:
@@ -68,7 +68,7 @@ def test_a_reader_who_asks_for_what_is_new_misses_no_number(tmp_path: Path, stor
                 if last_look:
                     return
 
-        def record(log: SqlEventLog) -> list[int]:
+        def record(log: EventLog) -> list[int]:
             return [log.append(draft(str(number)), new_session)[0].id for number in range(100)]
 
         reading = pool.submit(read)
@@ -82,7 +82,7 @@ def test_a_reader_who_asks_for_what_is_new_misses_no_number(tmp_path: Path, stor
 
 def test_a_key_is_recorded_once_and_takes_no_number(database: SqlDatabase) -> None:
     """A repeated key returns the first operation and uses no number."""
-    log = SqlEventLog(database)
+    log = EventLog(database)
     first, created = log.append(draft("first", "key"), new_session)
     assert created
     assert log.append(draft("second", "key"), new_session) == (first, False)

@@ -23,7 +23,6 @@ from rich.console import Console
 
 from orchestra_mem import ItemFilter, OrchestratorContextManager, Projects, StorageError, open_memory
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
-from orchestra_mem.adapters.database.shared_files import SqlSharedFiles
 from orchestra_mem.adapters.files.working_copies import CopyHistory
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
@@ -32,6 +31,7 @@ from orchestra_mem.doctor.documents import find_secrets, redact_memory
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
 from orchestra_mem.faces.records import conflict_records
 from orchestra_mem.faces.views import conflicts_view
+from orchestra_mem.stores.shared_files import SharedFiles
 from orchestra_mem.types import SharedFile
 from tests.memories import SMALL, closed_to_writing, killing, problems_of
 from tests.postgres_server import PostgresServer
@@ -271,10 +271,10 @@ def test_what_is_undone_while_it_is_being_sent_stays_undone(
     laptop: Machine, desk: Machine, monkeypatch: pytest.MonkeyPatch, is_cut: bool
 ) -> None:
     """An edit undone while being sent stays undone, even if the connection is cut before the server's reply."""
-    put = SqlSharedFiles.put
+    put = SharedFiles.put
     sent: list[SharedFile] = []
 
-    def put_then_undo(self: SqlSharedFiles, file: SharedFile) -> int:
+    def put_then_undo(self: SharedFiles, file: SharedFile) -> int:
         revision = put(self, file)
         if not sent and file.machine == "laptop" and "a mistake" in (file.text or "") and "/versions/" not in file.name:
             sent.append(file)
@@ -289,7 +289,7 @@ def test_what_is_undone_while_it_is_being_sent_stays_undone(
     desk.edit("rolls by the dozen", "rolls by the piece")
     desk.open().close()
     before = laptop.log.read_text("utf-8")
-    monkeypatch.setattr(SqlSharedFiles, "put", put_then_undo)
+    monkeypatch.setattr(SharedFiles, "put", put_then_undo)
     laptop.edit("- a note\n", "- a note\n- a mistake\n")
     with suppress(ServerAwayError):
         laptop.open().close()
@@ -515,7 +515,7 @@ def test_a_name_on_the_server_that_leads_out_of_the_folders_is_skipped(laptop: M
     """A server file name that leads out of the folders is skipped, and later edits are still shared."""
     with closing(open_database(laptop.project / ".obra", laptop.settings())) as database:
         for name in ("memory/../../outside.md", f"memory/{desk.project}/outside.md", "elsewhere/a.md"):
-            SqlSharedFiles(database).put(SharedFile(name=name, revision=0, text="Hello."))
+            SharedFiles(database).put(SharedFile(name=name, revision=0, text="Hello."))
     for old, new in (("on Tuesdays", "on Mondays"), ("on Mondays", "on Fridays")):
         laptop.edit(old, new)
         for machine in (laptop, desk):

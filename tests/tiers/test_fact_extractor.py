@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestra_mem import OrchestratorContextManager
-from orchestra_mem.adapters.database import SqlDatabase, SqlEventLog, SqlLedger
+from orchestra_mem.stores import EventLog, Ledger, SqlDatabase
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.types import Json, MustKeepStatus, Operation, Session, SessionStatus
 from tests.builders import cases
@@ -60,7 +60,7 @@ def test_a_lighter_remark_takes_no_decision_back(memory: OrchestratorContextMana
 
 def test_two_processes_that_look_through_the_same_operations_find_each_fact_once(database: SqlDatabase) -> None:
     """Extracting an operation twice finds each fact once, even if a person has reworded it in between."""
-    log, ledger = SqlEventLog(database), SqlLedger(database)
+    log, ledger = EventLog(database), Ledger(database)
     said = Operation(
         id=0, session="", type="note", data={"text": RULE}, timestamp=START, tokens=7, entry_tokens=5
     )  # fmt: skip

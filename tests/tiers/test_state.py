@@ -14,9 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from orchestra_mem.adapters.database import Database, SqlWorkStore
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.core.work.transitions import CREATED, NOTE, field_text, net_changes, with_field
 from orchestra_mem.errors import CircularDependencyError, InvalidChangeError, NotFoundError
+from orchestra_mem.stores import WorkStore
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
@@ -41,7 +42,7 @@ class WorkMachine(RuleBasedStateMachine):
     def open(self) -> None:
         """Open the database."""
         self.database = Database(Path(self.folder.name) / "obra.db")
-        self.state = StateManager(store=SqlWorkStore(self.database), clock=lambda: self.now)
+        self.state = StateManager(store=WorkStore(self.database), clock=lambda: self.now)
 
     def teardown(self) -> None:
         """Close the database and delete its folder."""
@@ -192,7 +193,7 @@ TestWork = pytest.mark.timeout(600)(WorkMachine.TestCase)
 def state(tmp_path: Path) -> Iterator[StateManager]:
     """An empty state of work."""
     database = Database(tmp_path / "obra.db")
-    yield StateManager(store=SqlWorkStore(database), clock=lambda: NOON)
+    yield StateManager(store=WorkStore(database), clock=lambda: NOON)
     database.close()
 
 

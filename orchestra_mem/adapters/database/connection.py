@@ -16,7 +16,6 @@ from pathlib import Path
 from orchestra_mem.adapters.database.files import HeldFiles, readable, writer_of
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.adapters.database.project_key import moved_words
-from orchestra_mem.adapters.database.statements import SqlDatabase, columns_of
 from orchestra_mem.errors import (
     DatabaseDamagedError,
     LockTimeoutError,
@@ -26,6 +25,7 @@ from orchestra_mem.errors import (
     database_error,
 )
 from orchestra_mem.ports import WritePoint
+from orchestra_mem.stores.statements import SqlDatabase, columns_of
 
 # A checkpoint waits for the disk. Every refresh runs a checkpoint, so that recording an operation runs one only after
 # 4,000 pages (16 MB) without a refresh. SQLite's default of 1,000 pages would show in the 99th percentile of latency.

@@ -13,14 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orchestra_mem.adapters.database.catalog_store import SqlCatalogStore
 from orchestra_mem.adapters.database.connection import Database
-from orchestra_mem.adapters.database.ledger import unpack_text
-from orchestra_mem.adapters.database.statements import SqlDatabase
 from orchestra_mem.core.catalog.tags import tag_key
 from orchestra_mem.core.work.wording import search_text
 from orchestra_mem.errors import StorageError
 from orchestra_mem.serialize import dump_json
+from orchestra_mem.stores import CatalogStore, SqlDatabase
+from orchestra_mem.stores.ledger import unpack_text
 from orchestra_mem.types import Json
 
 _AT_ONCE = 1_000
@@ -190,7 +189,7 @@ def _derive(database: SqlDatabase, text: StoredText) -> None:
         found = database.rows("SELECT title, description FROM work_items WHERE id = ?", [text.row])[0]
         database.write("redact", "UPDATE work_items SET folded = ? WHERE id = ?", [search_text(*found), text.row])
     elif text.table == "memory_items" and text.column in ("tags", "references"):
-        catalog = SqlCatalogStore(database)
+        catalog = CatalogStore(database)
         for item in catalog.by_number([int(text.row)]):
             catalog.file_item(item, [tag_key(tag) for tag in item.tags])
 

@@ -27,7 +27,6 @@ from orchestra_mem.adapters.database.postgres_dialect import (
     told_name,
 )
 from orchestra_mem.adapters.database.postgres_lease import Leases
-from orchestra_mem.adapters.database.statements import SqlDatabase, Values, Written, bound, columns_of, written
 from orchestra_mem.errors import (
     LockTimeoutError,
     SchemaTooNewError,
@@ -37,6 +36,7 @@ from orchestra_mem.errors import (
     StorageReadOnlyError,
 )
 from orchestra_mem.ports import WritePoint
+from orchestra_mem.stores.statements import SqlDatabase, Values, Written, bound, columns_of, written
 
 _MOST_CONNECTIONS = 8
 _SILENT_S = 30  # idle time before TCP keepalives, which detect a dead server and keep connections open in firewalls

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from orchestra_mem.adapters.database.statements import SqlDatabase
+from orchestra_mem.stores import SqlDatabase
 
 
 def project_key(database: SqlDatabase, name: str = "redaction") -> bytes:

@@ -23,7 +23,7 @@ from orchestra_mem.adapters.files.versions import version_document
 from orchestra_mem.adapters.files.working_copies import CopyHistory, Folders, Follower
 from orchestra_mem.core.documents.copies import Copy, merge_copy, stamped, unstamped
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageReadOnlyError
-from orchestra_mem.ports import SharedFiles
+from orchestra_mem.stores.shared_files import SharedFiles
 from orchestra_mem.types import Author, SharedFile, Version, VersionReason
 
 logger = logging.getLogger(__name__)

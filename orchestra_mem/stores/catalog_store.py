@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.catalog_types import (
     MAX_ATTEMPTS,
     AuditEntry,
@@ -23,6 +22,7 @@ from orchestra_mem.catalog_types import (
     MemoryItem,
 )
 from orchestra_mem.serialize import from_microseconds
+from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
 
 _NEW_ID = {"id": "nullif(?, 0)"}
 _ITEMS = Table("memory_items", MemoryItem, write={"number": "nullif(?, 0)"})
@@ -36,8 +36,8 @@ _OPERATION = re.compile(r"op [0-9]+")  # a reference to an operation
 _USES = ("get", "store", "update", "supersede", "restore")  # calls by which an agent makes use of an injected item
 
 
-class SqlCatalogStore(Stored):
-    """SQL implementation of `catalog_types.CatalogStore`."""
+class CatalogStore(Stored):
+    """Stores items, and exchanges queued for learning."""
 
     def changing(self) -> AbstractContextManager[object]:
         """Run the block's reads and writes in one transaction."""
@@ -148,7 +148,11 @@ class SqlCatalogStore(Stored):
         return self._database.find(_ITEMS, f"{tail}ORDER BY number DESC LIMIT ?", (limit,))
 
     def figures(self, agent: str, after: int = 0) -> list[tuple[int, ...]]:
-        """Return the figures of an agent's live items; with `after`, of its items of any status changed since."""
+        """Return the figures of an agent's live items; with `after`, of its items of any status changed since.
+
+        The columns: number, time, priority, number of tags, tokens, tokens of the summary, 1 if live, time of expiry.
+        Times are microseconds since 1970.
+        """
         query = (
             "SELECT number, timestamp, priority, tag_count, tokens, summary_tokens, "
             "CASE WHEN status = 'live' THEN 1 ELSE 0 END, "
@@ -237,8 +241,8 @@ class SqlCatalogStore(Stored):
         self._database.write("learn", query, (error, exchange.id))
 
 
-class SqlAuditLog(Stored):
-    """SQL implementation of `catalog_types.AuditLog`."""
+class AuditLog(Stored):
+    """Stores the audit trail. Entries never change; entries older than the retention time are removed."""
 
     def add(self, entries: Sequence[AuditEntry]) -> None:
         """Append entries, within the current transaction if there is one."""

@@ -12,9 +12,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
-from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.errors import NotFoundError
+from orchestra_mem.stores.event_log import SESSION_NUMBER
+from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Notice, ReadDocument, Summary, WrittenDocument
 
 # Fields of a summary that are stored in one JSON column, which omits the empty fields of `_RARE`.
@@ -39,8 +39,8 @@ _NOTICES = Table("notices", Notice)
 _must_keep = lru_cache(maxsize=1_536)(_MUST_KEEPS.load)
 
 
-class SqlLedger(Stored):
-    """SQL implementation of `ports.Ledger`."""
+class Ledger(Stored):
+    """Stores summaries, facts, the last text that the machine wrote for each document, and notices to people."""
 
     def add_summaries(self, summaries: Sequence[Summary]) -> None:
         """Store summaries under their own ids and set them as parents of their children, in one transaction."""

@@ -10,8 +10,8 @@ from datetime import datetime
 from itertools import product
 from typing import TypeAlias
 
-from orchestra_mem.adapters.database.statements import Connection, Stored, Table, limit_of, matching
 from orchestra_mem.core.work.wording import search_text, search_words
+from orchestra_mem.stores.statements import Connection, Stored, Table, limit_of, matching
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
 _NEW_ID = {"id": "nullif(?, 0)"}
@@ -35,8 +35,8 @@ _Leaves: TypeAlias = tuple[int, int]
 _NOTHING: _Leaves = (0, 0)
 
 
-class SqlWorkStore(Stored):
-    """SQL implementation of `work_types.WorkStore`."""
+class WorkStore(Stored):
+    """Stores items and events for `StateManager`, which enforces the rules. Safe for several threads and processes."""
 
     @contextmanager
     def changing(self, name: str) -> Iterator[None]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestra_mem.adapters.database.statements import Stored, Table
 from orchestra_mem.errors import DocumentConflictError
+from orchestra_mem.stores.statements import Stored, Table
 from orchestra_mem.types import SharedFile
 
 _FILES = Table("shared_files", SharedFile)
@@ -23,8 +23,8 @@ _PUT = (
 )
 
 
-class SqlSharedFiles(Stored):
-    """SQL implementation of `ports.SharedFiles`."""
+class SharedFiles(Stored):
+    """Stores the newest revision of each document that several machines share."""
 
     def newer_than(self, revision: int) -> list[SharedFile]:
         """Return the files changed after a revision, in order of change."""
@@ -36,7 +36,7 @@ class SqlSharedFiles(Stored):
         return int(self._database.value("SELECT coalesce(max(revision), 0) FROM shared_files"))
 
     def put_all(self, files: Sequence[SharedFile]) -> list[int]:
-        """Store new revisions of files in one transaction; see `SharedFiles.put_all`."""
+        """Store new revisions of all files or of none, as `put` does, and return their numbers."""
         with self._database.transaction("sharing"):
             return [self.put(file) for file in files]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.adapters.database.statements import Stored, Table, limit_of, matching
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
+from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
 from orchestra_mem.types import STORED_ITEM, Operation, OperationFilter, Session, WindowRefresh
 
 SESSION_NUMBER = "(SELECT number FROM sessions WHERE id = ?)"
@@ -49,8 +49,8 @@ def _passing(where: OperationFilter) -> tuple[str, list[object]]:
     )
 
 
-class SqlEventLog(Stored):
-    """SQL implementation of `ports.EventLog`."""
+class EventLog(Stored):
+    """Stores operations, immutable and numbered, and the sessions that they belong to."""
 
     _begun = False  # whether this object has recorded an operation, so that a session is probably live
 
@@ -197,7 +197,10 @@ class SqlEventLog(Stored):
         return int(self._database.value("SELECT coalesce(max(operation), 0) FROM refreshes"))
 
     def window_usage(self, limit: int) -> tuple[list[tuple[int, datetime, int]], list[WindowRefresh]]:
-        """See `ports.EventLog`."""
+        """Return (id, time, tokens) of about the `limit` newest operations, and the refreshes in that range.
+
+        If a refresh precedes these operations, the range is extended back to it: this refresh is the first in the list.
+        """
         begin = max(0, self.last_operation() - limit)
         query = "SELECT coalesce(max(operation), ?) FROM refreshes WHERE operation <= ?"
         begin = int(self._database.value(query, (begin, begin)))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.adapters.database.event_log import SESSION_NUMBER
-from orchestra_mem.adapters.database.ledger import SqlLedger, details_of
-from orchestra_mem.adapters.database.statements import SqlDatabase, Stored, Table, limit_of, matching
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, Trial
+from orchestra_mem.stores.event_log import SESSION_NUMBER
+from orchestra_mem.stores.ledger import Ledger, details_of
+from orchestra_mem.stores.statements import SqlDatabase, Stored, Table, limit_of, matching
 from orchestra_mem.types import Summary
 
 _JOBS = Table("jobs", Job)
@@ -26,8 +26,8 @@ _PAST = "({0} <= :now OR {0} > :now + 3600000000)"
 _LASTS = f"NOT {_PAST.format('until')}"
 
 
-class SqlJobQueue(Stored):
-    """SQL implementation of `job_types.JobQueue`."""
+class JobQueue(Stored):
+    """Stores jobs, one per subject, until they are done. Shared by processes; one process at a time runs jobs."""
 
     def put(self, subject: str, *, priority: int, now: datetime, most: int) -> bool:
         """Enqueue a job. If the subject has a waiting or failed job, make that job due now, with all attempts left.
@@ -148,12 +148,12 @@ class SqlJobQueue(Stored):
         return bool(self._database.rows(f"{query} LIMIT 1", values))
 
 
-class SqlDraftStore(Stored):
-    """SQL implementation of `job_types.DraftStore`."""
+class DraftStore(Stored):
+    """Stores drafts, at most one per summary."""
 
     def __init__(self, database: SqlDatabase) -> None:
         super().__init__(database)
-        self._ledger = SqlLedger(database)
+        self._ledger = Ledger(database)
 
     def put(self, draft: SummaryDraft) -> None:
         """Store a draft, replacing the summary's earlier draft, unless the earlier draft is already placed."""
@@ -188,8 +188,8 @@ class SqlDraftStore(Stored):
         self._database.write("draft", "DELETE FROM summary_drafts WHERE summary = ?", (summary,))
 
 
-class SqlTrialLog(Stored):
-    """SQL implementation of `job_types.TrialLog`."""
+class TrialLog(Stored):
+    """Stores the outcomes of models' attempts at summaries."""
 
     def add(self, trial: Trial) -> None:
         """Store a trial; only the newest 5,000 are kept."""
