@@ -289,6 +289,11 @@ def test_what_many_projects_say_alike_is_one_hit_that_names_them(make: Callable[
     assert (advice.text.endswith(rule), advice.projects[0], set(advice.projects)) == (
         (True, advice.project, {"shop", "web", "oven"})
     )
+    assert advice.label.startswith(f"{advice.project} K1 (")
+    assert f"also in {advice.projects[1]}" in advice.label
+    for name, year in (("tea", 2026), ("cake", 2027)):
+        make(name, f"We decided to open the garden on [{year}-03-01].")
+    assert {each.projects for each in Projects().recommend("open the garden").decisions} == {("tea",), ("cake",)}
     found = Projects().search("PostgreSQL for storage", where=SearchFilter(kinds=("message",))).hits
     told = {(hit.projects, bool(hit.superseded_by)) for hit in found if hit.chunk.text == revoked}
     assert told == {(("shop",), False), (("mill",), True)}

@@ -119,7 +119,7 @@ def with_project(kind: Callable[..., _Found], found: Any, project: ListedProject
 
 
 # The time and the number in the heading of a decision, which differ in each project that adopted it.
-_OWN_MARKS = re.compile(r"\[\d{4}[^\]]*\]|\(K\d+\)")
+_OWN_MARKS = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\]|\(K\d+\)")
 
 
 def merge_answers(

@@ -124,7 +124,8 @@ class Recommendation:
         """The source with date, agent, outcome and token count of the full text, in one line."""
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
         told = ", ".join(filter(None, (when, self.agent or "", self.outcome, f"{self.full_tokens:,} tokens in full")))
-        return f"{named_in_short(self.projects)} {self.source} ({told})".lstrip()
+        also = f", also in {named_in_short(self.projects[1:])}" if self.projects[1:] else ""
+        return f"{self.project} {self.source} ({told}){also}".lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

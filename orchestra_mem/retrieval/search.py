@@ -42,8 +42,10 @@ _AT_ONCE_S = 0.5
 # Time that a search waits for an embedding server; then only keywords find content that has no vectors yet.
 _PATIENCE_S = 0.5
 _STEP_S = 0.05
-# Pause of the background thread after each step, and while a caller records: steps then take 5 % of the time.
+# Pause of the background thread after each step, and while operations are recorded in quick succession: steps then take
+# 5 % of the time.
 _PAUSE_S, _BUSY_PAUSE_S = 0.05, 1.0
+_FEW = 5
 _UPKEEP_AFTER = 2_000
 # Dense search returns the nearest chunks, however far; below this cosine, a chunk is unrelated to the query.
 _LEAST_COSINE = 0.2
@@ -313,7 +315,7 @@ class MemorySearch:
             if told is not None:
                 told(backlog)
             before, seen = seen, log.last_operation()
-            if self._worker.closing.wait((_PAUSE_S if seen == before else _BUSY_PAUSE_S) if pauses else 0):
+            if self._worker.closing.wait((_PAUSE_S if seen - before <= _FEW else _BUSY_PAUSE_S) if pauses else 0):
                 return
         self._kept_up_at = self.index.count()
         for model in self.index.models():
