@@ -356,16 +356,6 @@ def test_what_is_done_is_open_no_more() -> None:
     assert [fact.status for fact in settle([wanted, other, done])] == [DONE, STANDING, STANDING]
 
 
-def test_a_completion_told_again_stands_once() -> None:
-    """Of completions with the same text the last one stands; a completion of anything else stays."""
-    texts = ["All tests pass.", "The linter is clean.", "All tests pass.", "All tests pass."]
-    facts = [_fact(text, number, MustKeepKind.COMPLETION) for number, text in enumerate(texts, 1)]
-    known = settle(facts[:3])
-    settled = settle([*known, facts[3]], known=3)
-    assert [fact.status.value for fact in settled] == ["superseded", "standing", "superseded", "standing"]
-    assert [fact.superseded_by for fact in settled] == [3, 0, 4, 0]
-
-
 def test_work_that_succeeds_ends_no_failure_of_other_work() -> None:
     """A completion leaves failures of other subjects, also in the same operation, and of other checks."""
     crash: Json = {"task": "invoice export", "status": "failed", "error": "segfault in libxlsx on Windows"}

@@ -48,6 +48,19 @@ def test_nothing_else_supersedes_a_note(
     assert _first(memory) == [STANDING]
 
 
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_completion_told_again_stands_once(memory: OrchestratorContextManager, apart: bool) -> None:
+    """Of completions with the same text the last one stands, whether they are read at once or in turn."""
+    for number, text in enumerate(["All tests pass.", "The linter is clean.", "", "All tests pass."], 1):
+        done = {"text": text} if text else {"task": "deploy the shop", "status": "failed"}
+        memory.record_operation("note", done)
+        if apart:
+            assert memory.facts()[-1].operation == number
+    facts = sorted(memory.facts(standing=False), key=lambda fact: fact.id)
+    assert [fact.status for fact in facts] == [SUPERSEDED, STANDING, STANDING, STANDING]
+    assert facts[0].superseded_by == facts[-1].id
+
+
 def test_a_lighter_remark_takes_no_decision_back(memory: OrchestratorContextManager) -> None:
     """A remark in an operation's notes does not supersede a person's decision; a person's statement does."""
     memory.record_operation("note", {"speaker": "Ann", "text": "We decided to use MySQL for the event log."})
