@@ -345,10 +345,9 @@ def test_a_locked_memory_does_not_hold_a_chat(chat: Chat, tmp_path: Path) -> Non
             assert response.headers["x-memory-problem"] == late + problem
             assert not stream or response.content == b"".join(Llama().events())
         other.execute("ROLLBACK")
-    assert chat.recorded()[1:3] == [
-        ("user_message", "Where do the sessions live?"), ("agent_message", "The answer is 42."),
-    ]  # fmt: skip
-    assert len(chat.recorded()) == 4
+    asked, answered = ("user_message", "Where do the sessions live?"), ("agent_message", "The answer is 42.")
+    assert chat.recorded()[1:3] == [asked, answered]
+    assert chat.recorded().count(answered) == 2  # the repeated question is recorded again if the first answer is
 
 
 def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
