@@ -36,7 +36,6 @@ from orchestra_mem.build.storage import (
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.settings import Settings
-from orchestra_mem.stores import EventLog, SqlDatabase
 
 TO_FILE = "file"
 
@@ -106,16 +105,10 @@ def reactivate(project: Path, settings: Settings, *, old_place_lost: bool = Fals
             return False
         if arriving and not old_place_lost:
             raise StorageError(words)
-        if path is not None or (old_place_lost and _has_documents_of(database, place)):
+        if path is not None:
             no_working_copy(place)  # first, as a document may refuse it
         take_mark_away(database)
     return True
-
-
-def _has_documents_of(database: SqlDatabase, place: Place) -> bool:
-    """Check whether a folder has a session document of a memory, so that its documents belong to the memory."""
-    ids = [session.id[:8] for session in EventLog(database).sessions()]  # the names of archives have no more
-    return any(id in path.name for id in ids for path in place.sessions.rglob("session_*.md"))
 
 
 def _words(route: str, old: Settings, new: Settings) -> str:

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, nullcontext
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -260,27 +260,6 @@ def test_a_copy_whose_old_place_is_lost_is_used_when_a_person_says_so(
         assert memory.record_operation("note", {"text": "One more loaf."}).id == 21
     run(*finish, exit_code=2)
     assert "there is no copy of an interrupted move" in " ".join(run.errors.replace("│", " ").split())
-
-
-@pytest.mark.parametrize("where", ["laptop", "desk"])
-def test_the_folder_in_which_a_copy_is_made_usable_keeps_its_documents(
-    laptop: Machine, desk: Machine, postgres: PostgresServer, where: str
-) -> None:
-    """After `--old-place-lost` a folder's documents, with people's lines, are the memory's, unless of another one."""
-    storage = {**laptop.config["storage"], "schema_name": postgres.schema()}
-    with desk.open(config={**SMALL, "storage": {**storage, "schema_name": postgres.schema()}}) as memory:
-        memory.record_operation("note", {"text": "The oven is cold."})
-    laptop.edit("rolls by the dozen", "rolls by the score")
-    new = {**SMALL, "storage": {**storage, "machine": where}}
-    python(_KILLED, laptop.project, json.dumps(laptop.config), json.dumps(new), status=-9)
-    machine, foreign = (
-        (laptop, nullcontext()) if where == "laptop" else (desk, pytest.raises(StorageError, match="diff"))
-    )
-    assert reactivate(machine.project, machine.settings(new), old_place_lost=True)
-    with foreign, machine.open(config=new) as memory:
-        memory.record_operation("note", {"text": "One more loaf."})
-        memory.refresh()
-        assert "rolls by the score" in machine.text()
 
 
 def test_who_records_where_the_memory_was_moved_from_is_told(
