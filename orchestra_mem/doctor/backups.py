@@ -79,6 +79,8 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
         closing(open_store(place, settings, database, read_only=bool(why))) as store,
         ExitStack() as moment,
     ):
+        if database.why_read_only:  # the documents in this folder may be older than the database
+            raise StorageReadOnlyError(database.why_read_only)
         home, copied = folder / HOME, dict[str, object]()
         home.mkdir()
         _copy_rights(place.home, home, 0o700)

@@ -189,7 +189,7 @@ def _database(project: Path, settings: Settings, *, is_read_only: bool) -> Findi
         words = f"another process has blocked writes to {path or 'the server'} for at least {_LOCK_WAIT_S:g} s"
         return fault("database", words, f"{_HANGS} (`fuser {path}` names it) and end it" if path else _HANGS)
     if why:
-        return note("database", why.partition("; ")[0] + ": nothing can be recorded", why.partition("; ")[2])
+        return note("database", f"nothing can be recorded: {why.partition('; ')[0]}", why.partition("; ")[2])
     where = f"{path.stat().st_size / 1e6:,.1f} MB" if path else "on a PostgreSQL server"
     return sound("database", f"no damage; schema {schema}, {where}")
 

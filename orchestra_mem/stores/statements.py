@@ -252,9 +252,8 @@ class SqlDatabase(ABC):
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
         if self.read_only:
-            raise StorageReadOnlyError(
-                f"{name}: {self._name}: this memory is read-only; `orchestra-mem status` shows why"
-            )
+            why = self.why_read_only or "`orchestra-mem status` shows why"
+            raise StorageReadOnlyError(f"{name}: {self._name}: this memory is read-only; {why}")
         with self._lock, self._translated(name):
             self._check_open()
             yield

@@ -25,6 +25,7 @@ from orchestra_mem import (
 from orchestra_mem.adapters.database.postgres_dialect import told_name
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
+from orchestra_mem.doctor.backups import make_backup
 from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from tests.conftest import Clock
@@ -105,6 +106,7 @@ def test_a_user_who_may_only_read_searches_and_is_told_why_nothing_is_recorded(
         ending.callback(connection.execute, f"DROP OWNED BY {reader}; DROP ROLE {reader}")
         connection.execute(f"GRANT USAGE ON SCHEMA {storage['schema_name']} TO {reader}")
         connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {storage['schema_name']} TO {reader}")
+        connection.execute(f"GRANT INSERT, UPDATE ON ALL TABLES IN SCHEMA {storage['schema_name']} TO {reader}")
         theirs = {**storage, "url": postgres.url.replace("postgres:", f"{reader}:", 1)}
         assert theirs["url"] != postgres.url
         (project := tmp_path / "theirs").mkdir()
@@ -112,14 +114,18 @@ def test_a_user_who_may_only_read_searches_and_is_told_why_nothing_is_recorded(
             assert [fact.text for fact in memory.facts()] == ["We bake rye bread on Tuesdays."]
             assert "rye bread" in memory.search("which bread on Tuesdays?").hits[0].chunk.text
             assert "rye bread" in memory.get_orchestrator_context("answer", query="bread").render()
-            with pytest.raises(StorageReadOnlyError, match="is read-only; `orchestra-mem status` shows why"):
+            with pytest.raises(StorageReadOnlyError, match="is read-only; this user cannot write"):
                 memory.record_operation("note", {"text": "Not here."})
             told = problems_of(memory)[0]["problem"]
         (project / ".obra" / "config.yaml").write_text(json.dumps({**config, "storage": theirs}), "utf-8")
+        with pytest.raises(StorageReadOnlyError, match="this user cannot write"):
+            make_backup(project, load_settings(project, {}), tmp_path / "backup", on_table=lambda *_: None)
         (found,) = (each for each in diagnose(project) if each.part == "database")
-    words = f"this user can only read schema {storage['schema_name']} of {told_name(postgres.url)}"
-    assert told == f"the memory can be read, but nothing can be recorded: {words}; {found.advice}"
-    assert found.words == f"{words}: nothing can be recorded"
+    words = (
+        f"this user cannot write to all tables of schema {storage['schema_name']} of {told_name(postgres.url)}, and "
+    )
+    assert told == f"the memory can be read, but {found.words}; {found.advice}"
+    assert found.words.startswith(f"nothing can be recorded: {words}")
     assert found.advice.startswith("grant INSERT, UPDATE and DELETE on its tables to this user, or name a server that")
 
 

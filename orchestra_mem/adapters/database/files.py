@@ -117,7 +117,7 @@ def writer_of(path: Path) -> str:
         # Reading the list: opening and closing the file itself would release this process's own locks on it.
         for *_, kind, pid, file, first, _ in map(str.split, Path("/proc/locks").read_text().splitlines()):
             if (kind, first) == ("WRITE", "120") and file.endswith(f":{inode}") and int(pid) > 0:
-                return f"process {pid}"
+                return "another part of this process" if int(pid) == os.getpid() else f"process {pid}"
     return "another process"
 
 

@@ -304,10 +304,15 @@ _HOLDS = (
     "AND (CAST(classid AS BIGINT) << 32) + CAST(objid AS BIGINT) = hashtextextended('orchestra-mem {}', 0)"
 )
 _TURN = "UPDATE schema_version SET commits = commits + 1 WHERE (SELECT TRUE FROM {})"
-_RIGHTS = "SELECT has_table_privilege('schema_version', 'UPDATE'), current_setting('transaction_read_only')"
+_RIGHTS = (
+    "SELECT bool_and(has_table_privilege(oid, 'INSERT') AND has_table_privilege(oid, 'UPDATE') "
+    "AND has_table_privilege(oid, 'DELETE')), current_setting('transaction_read_only') FROM pg_class "
+    "WHERE relkind = 'r' AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'schema_version'::regclass)"
+)
 _READ_ONLY = (
-    "this user can only read schema {} of {}; grant INSERT, UPDATE and DELETE on its tables to this user, or name a "
-    "server that is no read-only replica, then open the memory again"
+    "this user cannot write to all tables of schema {} of {}, and the documents in this folder are not updated, so "
+    "contexts may lack or show old text; grant INSERT, UPDATE and DELETE on its tables to this user, or name a server "
+    "that is no read-only replica, then open the memory again"
 )
 # Each statement must see everything committed before it, whatever the server's default isolation level.
 _ISOLATION = r"-c default_transaction_isolation=read\ committed"
