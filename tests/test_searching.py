@@ -21,7 +21,7 @@ from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.search_types import EmbeddingModel, SearchFilter, SearchMode, Tier, Vector, Vectors
+from orchestra_mem.search_types import Chunk, EmbeddingModel, Ids, SearchFilter, SearchMode, Tier, Vector, Vectors
 from orchestra_mem.serialize import to_object
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
@@ -185,6 +185,33 @@ def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContext
     clock.now += timedelta(hours=1)
     memory.record_operation("note", {"text": "A new day."})
     assert f"op {number}" in _sources(memory, "saffron")
+
+
+def test_a_new_session_leaves_the_index_of_earlier_ones_as_it_is(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a session's own operations are indexed again when it begins and ends, in steps that each make progress."""
+    for number in range(300):
+        memory.record_operation("note", {"text": f"Lamp {number} was changed."})
+    memory.update_index()
+    indexer, added = memory._parts.search.open().indexer, list[str]()
+    add, last = indexer.index.add, memory.operations()[-1].id
+
+    def noted(chunks: Sequence[Chunk]) -> Ids:
+        added.extend(each.source for each in chunks)
+        return add(chunks)
+
+    monkeypatch.setattr(indexer.index, "add", noted)
+    memory.flush_session()
+    for _ in range(12):  # each call takes one step, as if steps were slow
+        indexer.catch_up(0)
+    assert indexer._marks["working"] == str(last + 1)
+    added.clear()
+    memory.record_operation("note", {"text": "The garden is open."})
+    memory.update_index()
+    memory.flush_session()
+    memory.update_index()
+    assert {source for source in added if source.startswith("op ")} == {f"op {last + 1}"}
 
 
 def test_what_answers_only_perhaps_is_shown_and_told_from_what_is_likely(tmp_path: Path) -> None:

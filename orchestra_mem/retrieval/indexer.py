@@ -185,15 +185,19 @@ class Indexer:
 
     def _border(self, last: int) -> int:
         """Return the id of the first operation in working memory; older operations are in a session document."""
-        live = self.log.live_session()
-        return live.spilled_through + 1 if live else last + 1
+        if (live := self.log.live_session()) is None:
+            return last + 1
+        # A new session has spilled nothing yet: the operations of earlier sessions stay where they are.
+        return max(live.spilled_through + 1, self.log.first_operation(live.id) or last + 1)
 
     def _operations(self) -> Iterator[None]:
         last = self.log.last_operation()
         border = self._border(last)
         indexed = self._number("operations")
         for first in range(self._number("working"), min(border, indexed + 1), _AT_ONCE):
-            self._add_operations(first - 1, min(first + _AT_ONCE, border, indexed + 1) - 1, border)
+            end = min(first + _AT_ONCE, border, indexed + 1)
+            self._add_operations(first - 1, end - 1, border)
+            self._mark("working", end)  # after each step, as a caller with little time begins anew each time
             yield
         self._mark("working", border)
         yield from self._since("operations", last, _AT_ONCE, partial(self._add_operations, border=border))
