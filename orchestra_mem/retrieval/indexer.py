@@ -152,11 +152,10 @@ class Indexer:
         self.keep_recalled()
 
     def _steps(self) -> Iterator[None]:
-        """Index in steps of about ten milliseconds, yielding after each; the newest operations come first."""
+        """Index in steps of about ten milliseconds, the newest operations first; yield after each that set a mark."""
         self._newest()
         sessions = {session.id: session for session in self.log.sessions()}
         self._documents(sessions)
-        yield
         yield from self._stored()
         yield from self._operations()
         yield from self._since("summaries", self.ledger.next_summary_id() - 1, 1, self._add_summaries)
@@ -234,7 +233,7 @@ class Indexer:
             self._replace(groups, chunks)
             if groups or through == after + _STORED_AT_ONCE:  # scanning again is cheaper than a write for each scan
                 self._mark("stored", through)
-            yield
+                yield
 
     def _since(self, name: str, last: int, size: int, index: Callable[[int, int], None]) -> Iterator[None]:
         """Index what has come since a mark, up to number `last`, in steps of `size`. Set the mark after each step.
