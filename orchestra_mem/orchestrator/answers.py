@@ -119,7 +119,9 @@ class Answers:
         """Return the newest `most` active facts of a kind that were recorded in a period, oldest first."""
         facts = (fact for fact in self._memory.facts(kind) if since is None or fact.timestamp >= since)
         found = [fact for fact in facts if until is None or fact.timestamp < until]
-        more = [f"… and {len(found) - most:,} older: `orchestra-mem facts`"] * (len(found) > most)
+        more = [f"… and {len(found) - most:,} older: `orchestra-mem facts --kind '{kind}' --limit 0`"] * (
+            len(found) > most
+        )
         return more + [f"{each.text} [K{each.id}, {each.timestamp:%Y-%m-%d}]" for each in found[-most:]]
 
     def _status(self, intent: Intent, resolver: Resolver, line: str) -> Told:

@@ -156,7 +156,10 @@ def test_the_project_state_tells_rules_roles_progress_blockers_and_figures() -> 
         kinds.ROLE: [fact(3, "Ann owns billing.", kinds.ROLE)],
         kinds.COMPLETION: [fact(4, "Created Epic #5.", kinds.COMPLETION)],
         kinds.FAILURE: [fact(5, "Build 7 failed.", kinds.FAILURE)],
-        kinds.OPEN_ITEM: [fact(6, "The key is blocked by Bob.", kinds.OPEN_ITEM), fact(7, "Write.", kinds.OPEN_ITEM)],
+        kinds.OPEN_ITEM: [
+            fact(6, "The key is blocked by Bob.", kinds.OPEN_ITEM),
+            fact(7, "Write the blocks.", kinds.OPEN_ITEM),
+        ],
     }
     text = render_document(DocumentName.PROJECT_STATE, view(facts))
     assert "## Rules\n\n- Never deploy on Fridays. (K1)\n\n## People and Roles\n\n- Ann owns billing. (K3)\n\n" in text
@@ -212,7 +215,7 @@ def test_lists_say_how_many_older_ones_there_are_and_where() -> None:
     section = next(block.text for block in split_blocks(text) if block.title == "Rules")
     shown = section.count("- Rule ")
     assert 0 < shown < 100
-    assert f"- … and {100 - shown:,} more: `orchestra-mem facts --kind 'constraint'`\n" in section
+    assert f"- … and {100 - shown:,} more: `orchestra-mem facts --kind 'constraint' --limit 0`\n" in section
     assert "(K100)\n" in section
 
 

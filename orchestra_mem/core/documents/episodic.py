@@ -34,6 +34,7 @@ _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkSt
 # `written` comes first: editors put their own times into `updated`, but texts of earlier releases have only `updated`.
 _WRITTEN = re.compile(r"^(?:written|updated): (?P<time>[^\r\n]*)", re.MULTILINE)
 _HEAD_CHARS = 2_000
+_BLOCKED = re.compile(r"\bblock(?:ed|ers?|i\w+)\b", re.IGNORECASE)
 # Resolution of the dates in documents.
 _MOMENT = timedelta(milliseconds=1)
 
@@ -162,7 +163,7 @@ def _head(title: str, view: ProjectView) -> str:
 
 def _project_state(view: ProjectView) -> str:
     failures = view.standing(MustKeepKind.FAILURE)
-    blocked = [fact for fact in view.standing(MustKeepKind.OPEN_ITEM) if "block" in fact.text.lower()]
+    blocked = [fact for fact in view.standing(MustKeepKind.OPEN_ITEM) if _BLOCKED.search(fact.text)]
     blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
     completed = view.standing(MustKeepKind.COMPLETION)
     older, newest = completed[: -view.progress_items], completed[-view.progress_items :]
@@ -284,7 +285,7 @@ def _section(
     shown = _best(facts, _fact_line, len(facts), view, share)
     more = max(total, len(facts)) - len(shown)
     kinds = "".join(dict.fromkeys(f" --kind '{fact.kind.value}'" for fact in facts[:1]))
-    note = f"- … and {more:,} more: `orchestra-mem facts{kinds}`\n" if more > 0 else ""
+    note = f"- … and {more:,} more: `orchestra-mem facts{kinds} --limit 0`\n" if more > 0 else ""
     return f"\n## {title}\n\n" + (above + note + "".join(map(_fact_line, shown)) or NONE)
 
 
