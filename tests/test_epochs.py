@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.context.items import Part
+from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.memory.context_items import document_items
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock
 from tests.conftest import record as record_steps
@@ -83,6 +86,16 @@ def test_pinned_sections_go_before_what_is_not(memory: OrchestratorContextManage
     assert tiny.tokens <= 30
     assert any(p.pinned and p.key == "work_plan/Future Work" for p in tiny.left_out)
     assert "work_plan/Future Work" in tiny.explain()
+
+
+def test_a_shortened_section_keeps_what_a_person_wrote() -> None:
+    """If a section is shortened, a person's lines stay in it before newer ones of the machine, in order."""
+    text = "## Rules\n\n" + "".join(f"- Rule {number} holds. (K{number})\n" for number in range(1, 41))
+    own = frozenset({"2", "5"})
+    (item,) = document_items(DocumentName.PROJECT_STATE, Part.PROJECT_STATE, split_blocks(text), (), own)
+    shown = [line for line in item.forms[0].splitlines() if line.startswith("- ")]
+    assert shown == [f"- Rule {number} holds. (K{number})" for number in (2, 5, *range(35, 41))]
+    assert "other lines are left out here" in item.forms[0]
 
 
 def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContextManager) -> None:

@@ -53,6 +53,7 @@ class Snapshot:
 # Priority bonus that puts operations with a decision, rule, role or open item before all others.
 _FACTS_FIRST = 1e12
 _SHORT_LINES = 8
+FACT_NUMBER = re.compile(r"\(K(\d{1,18})\)")
 _REPEATED_CHARS = 200  # longest operation that can take the place of its decision
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
@@ -67,13 +68,18 @@ def operation_item(entry: Entry, whole_from: int = 0, holding: Container[int] = 
     )  # fmt: skip
 
 
-def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], shown: Container[str] = ()) -> list[Item]:
-    """Make an item of each section of a document that has content besides the lines `shown` elsewhere."""
+def document_items(
+    name: DocumentName, part: Part, blocks: Sequence[Block], shown: Container[str], own: frozenset[str]
+) -> list[Item]:
+    """Make an item of each section of a document that has content besides the lines `shown` elsewhere.
+
+    A shortened section keeps the lines of people first, whose facts have the numbers `own`.
+    """
     items: list[Item] = []
     for position, block in enumerate(blocks):
         left_out = () if block.pinned else shown
         told = [line for line in block.text.splitlines(keepends=True) if line not in left_out]
-        forms = _section_forms("".join(told))
+        forms = _section_forms("".join(told), own.intersection(FACT_NUMBER.findall(block.text)))
         if forms:
             # In the decision log the last sections are the newest and matter most; elsewhere the first ones do.
             priority = position if block.level == 3 and part is Part.DECISIONS else -position
@@ -148,16 +154,18 @@ def named_apart(items: Sequence[Item]) -> list[Item]:
 
 
 @lru_cache(maxsize=256)
-def _section_forms(text: str) -> tuple[str, ...]:
-    """Return a section's forms: two short ones with its heading and last (newest) lines, and the full text."""
+def _section_forms(text: str, own: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Return a section's forms: two short ones with its heading, `own` and last (newest) lines, and the full text."""
     full = shown_text(section_as_read(text))
     lines = full.splitlines(keepends=True)
     if len(lines) <= _SHORT_LINES * 2:
         return (full,) if full else ()
+    numbers = range(1, len(lines))
+    kept = sorted(numbers, key=lambda number: (own.isdisjoint(FACT_NUMBER.findall(lines[number])), -number))
     forms = []
     for count in (_SHORT_LINES, len(lines) // 2):
-        told = f"*({len(lines) - 1 - count:,} earlier lines are left out here)*\n"
-        forms.append(shown_text(f"{lines[0]}{told}{''.join(lines[-count:])}"))
+        told = f"*({len(lines) - 1 - count:,} {'other' if own else 'earlier'} lines are left out here)*\n"
+        forms.append(shown_text(f"{lines[0]}{told}{''.join(lines[number] for number in sorted(kept[:count]))}"))
     return (*forms, full)
 
 

@@ -6,7 +6,6 @@ documents are appended after the prefix, in chronological order.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.errors import ServerAwayError
 from orchestra_mem.memory.context_items import (
+    FACT_NUMBER,
     Snapshot,
     document_items,
     named_apart,
@@ -38,7 +38,7 @@ from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
-from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus, Operation
+from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus, Operation
 
 if TYPE_CHECKING:
     from orchestra_mem.core.search.disclosure import Recalled
@@ -54,7 +54,6 @@ _MAX_EPOCHS = 4  # running at once, for callers that alternate between budgets
 _MOST_RECALLED_TOKENS = 8_000  # search seldom recalls more
 # If recalled memories leave no more than this, the epoch starts completely filled: every token counts.
 _SMALL_TOKENS = 500
-_FACT_NUMBER = re.compile(r"\(K(\d+)\)")
 # A context this small is cheap to reprocess, so its room for recalled memories may differ from query to query.
 _CHANGING_TOKENS = 1_000
 # Facts whose operations a small context shows first.
@@ -266,7 +265,13 @@ class EpochKeeper:
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
         repeated, blocks = {entry.short for entry in fresh}, documents.blocks
-        items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], repeated)]
+        texts = (block.text for several in blocks.values() for block in several)
+        numbers = {number for text in texts for number in FACT_NUMBER.findall(text)}
+        told = self.session.ledger.must_keeps_by_id([*map(int, numbers)])
+        own = frozenset(str(fact.id) for fact in told if fact.author is Author.PERSON)
+        items = [
+            item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], repeated, own)
+        ]
         items += documents.shared
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         through = operations[-1].id if operations else border
@@ -275,8 +280,6 @@ class EpochKeeper:
             kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=first, last_operation=through
         )
         if session is not None:
-            texts = (block.text for several in blocks.values() for block in several)
-            numbers = {number for text in texts for number in _FACT_NUMBER.findall(text)}
             untold = {fact.operation for fact in facts if str(fact.id) not in numbers}  # until the first refresh
             items += session_items(documents.session, border, untold)
             sources[Part.SESSION] = f"session {session.id[:8]}"
