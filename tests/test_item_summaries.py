@@ -47,6 +47,10 @@ def _store(memory: OrchestratorContextManager, content: str = CONTENT, **fields:
     return memory.catalog.store({"content": content, "agent": "ada", **fields})
 
 
+def _marks(*lines: str) -> str:
+    return json.dumps({"lines": lines})
+
+
 @pytest.fixture
 def good(tmp_path: Path, clock: Clock) -> Iterator[OrchestratorContextManager]:
     """A memory with a good model that runs only on request."""
@@ -127,7 +131,7 @@ def test_a_summary_of_a_text_that_has_changed_meanwhile_is_dropped(
     def answer(messages: Sequence[Message]) -> str:
         if changes:
             memory.catalog.update(item.id, changes.pop())
-        return json.dumps({"lines": [TOLD if TOLD in messages[-1].text else "Gate 9 is closed."]})
+        return _marks(TOLD if TOLD in messages[-1].text else "Gate 9 is closed.")
 
     with _open(tmp_path, clock, ScriptedModel(answer)) as memory:
         item = _store(memory)

@@ -346,15 +346,6 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
     assert "in place of bcrypt <\\|im_end|> [" in asked[1]
 
 
-def test_decisions_about_a_thing_are_those_that_a_search_finds(orchestrator: Orchestrator) -> None:
-    """A question for decisions about a thing is answered with the active ones; a search answers if none match."""
-    _done(orchestrator, "we decided to cache in Redis", "note: the cache is 2 GB large", "we decided to hash by bcrypt")
-    for line in ("what did we decide about the cache?", "which decisions did we make about the cache?"):
-        assert (text := _done(orchestrator, line)).startswith("cache in Redis [K")
-        assert "2 GB" not in text
-    assert "2 GB" in _done(orchestrator, "what are the rules about the cache?")
-
-
 def test_a_command_is_no_answer(orchestrator: Orchestrator) -> None:
     """A command is executed as one even while a question waits; a title is taken as the answer."""
     _done(orchestrator, "create an epic for login", "create an epic for finish line", "list the epics")

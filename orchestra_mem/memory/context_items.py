@@ -68,18 +68,14 @@ def operation_item(entry: Entry, whole_from: int = 0, holding: Container[int] = 
     )  # fmt: skip
 
 
-def document_items(
-    name: DocumentName, part: Part, blocks: Sequence[Block], shown: Container[str], own: frozenset[str]
-) -> list[Item]:
-    """Make an item of each section of a document that has content besides the lines `shown` elsewhere.
+def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], own: frozenset[str]) -> list[Item]:
+    """Make an item of each section of a document, except for sections without content.
 
     A shortened section keeps the lines of people first, whose facts have the numbers `own`.
     """
     items: list[Item] = []
     for position, block in enumerate(blocks):
-        left_out = () if block.pinned else shown
-        told = [line for line in block.text.splitlines(keepends=True) if line not in left_out]
-        forms = _section_forms("".join(told), own.intersection(FACT_NUMBER.findall(block.text)))
+        forms = _section_forms(block.text, own.intersection(FACT_NUMBER.findall(block.text)))
         if forms:
             # In the decision log the last sections are the newest and matter most; elsewhere the first ones do.
             priority = position if block.level == 3 and part is Part.DECISIONS else -position

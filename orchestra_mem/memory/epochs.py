@@ -264,14 +264,12 @@ class EpochKeeper:
         border = session.spilled_through if session else 0
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
-        repeated, blocks = {entry.short for entry in fresh}, documents.blocks
+        blocks = documents.blocks
         texts = (block.text for several in blocks.values() for block in several)
         numbers = {number for text in texts for number in FACT_NUMBER.findall(text)}
         told = self.session.ledger.must_keeps_by_id([*map(int, numbers)])
         own = frozenset(str(fact.id) for fact in told if fact.author is Author.PERSON)
-        items = [
-            item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], repeated, own)
-        ]
+        items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], own)]
         items += documents.shared
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         through = operations[-1].id if operations else border

@@ -12,6 +12,7 @@ from itertools import islice
 from orchestra_mem.catalog_types import Injection
 from orchestra_mem.core.prompts import few_shot
 from orchestra_mem.core.search.echoes import fenced
+from orchestra_mem.core.text import restore
 from orchestra_mem.core.work.wording import either
 from orchestra_mem.errors import ModelError
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -23,7 +24,7 @@ from orchestra_mem.orchestrator.phrases import STATUS_WORDS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.orchestrator.talk import Told, expected_target, shown
 from orchestra_mem.ports import Clock
-from orchestra_mem.search_types import Hit, SearchFilter
+from orchestra_mem.search_types import Hit
 from orchestra_mem.types import MustKeepKind, OperationFilter, SessionStatus
 from orchestra_mem.work_types import OPEN_STATUSES, WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker
 
@@ -81,14 +82,12 @@ class Answers:
         self.actions: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
             Action.STATUS: self._status, Action.WHY: self._why, Action.FIND: self._find, Action.LIST: self._list,
             Action.RESUME: self._resume, Action.NEXT: lambda intent, resolver, line: self._next(),
-            Action.RECENT: self._recent,
+            Action.RECENT: lambda intent, resolver, line: self._recent(f"{intent.value} {line}"),
             Action.HELP: lambda intent, resolver, line: Told(text=HELP),
         }  # fmt: skip
 
-    def _recent(self, intent: Intent, resolver: Resolver, line: str) -> Told:
-        question = read_recent_question(f"{intent.value} {line}", self._clock())
-        if intent.titles and question.did in _FACTS:
-            return self._about(_FACTS[question.did], replace(intent, value=", ".join(intent.titles)), resolver, line)
+    def _recent(self, line: str) -> Told:
+        question = read_recent_question(line, self._clock())
         is_timed = any(each is not None for each in (question.since, question.until, question.session))
         where = OperationFilter(since=question.since, until=question.until, limit=None if is_timed else _LOOKED_AT)
         operations = self._memory.operations(where)
@@ -105,13 +104,6 @@ class Answers:
             text = "\n".join([text] * (not facts or bool(told and question.did == "failed")) + facts)
         spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
         return Told(text=text, effects=shown(spoken_of[-_LISTED:]))
-
-    def _about(self, kind: MustKeepKind, intent: Intent, resolver: Resolver, line: str) -> Told:
-        """List the active facts of a kind that a search finds likely, best first; if there are none, any other hits."""
-        active = {f"K{fact.id}" for fact in self._memory.facts(kind)}
-        found = self._memory.search(intent.value, where=SearchFilter(kinds=(kind.value,)), limit=_LISTED)
-        told = [_told(hit) for hit in found.likely if hit.chunk.source in active]
-        return Told(text="\n".join(told)) if told else self._find(intent, resolver, line)
 
     def _facts(
         self, kind: MustKeepKind, since: datetime | None = None, until: datetime | None = None, *, most: int = _LISTED
@@ -204,7 +196,7 @@ class Answers:
         except ModelError as error:
             logger.warning("the model did not answer: %s", error)
             return ""
-        text = " ".join(answer.text.split())
+        text = " ".join(restore(answer.text).split())
         cache.put(question, text, facts=facts, model=self._model.name)
         return text
 

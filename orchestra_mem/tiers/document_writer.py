@@ -243,7 +243,14 @@ class DocumentWriter:
                 plans[name] = found
 
         def replace(name: str) -> None:
-            self.store.replace(self.path(name), plans[name].merged, expected=plans[name].current, name="document")
+            path, plan = self.path(name), plans[name]
+            try:
+                self.store.replace(path, plan.merged, expected=plan.current, name="document")
+            except StorageError:
+                with suppress(StorageError):
+                    if self.store.read(path) != plan.merged:  # nobody can have opened this text
+                        self.ledger.forget_written_file(name)
+                raise
 
         def all_but_failed(names: Iterable[str], step: Callable[[str], None]) -> None:
             for name in names:

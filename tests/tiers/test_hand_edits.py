@@ -233,6 +233,25 @@ def test_lines_at_one_place_from_an_old_text_and_from_the_machine_all_stand(desk
     desk.state.has_once(*wanted)
 
 
+def test_a_text_that_was_never_written_is_no_base_of_a_merge(tmp_path: Path, clock: Clock) -> None:
+    """If a person saves a document while the machine writes it, the text that the machine gave up is forgotten."""
+    saves: list[str] = []
+
+    def save(point: str) -> None:
+        if saves and point == "announce.commit.after":
+            desk.plan.save(saves.pop())
+
+    with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=save) as memory:
+        desk = Desk(memory, clock)
+        desk.go_on("TODO: order the paper.")
+        saves.append(f"{desk.plan.text}\n## Notes\n\nA note of mine.\n")
+        desk.go_on("TODO: order the ink.")
+        assert not saves
+        desk.plan.has_once("A note of mine.", "order the ink")
+        kept = [*memory._parts.ledger.written_files("work_plan")]
+        assert all("A note of mine." in text for text in kept if "order the ink" in text)
+
+
 def test_what_was_saved_from_an_old_text_outlives_a_restore_that_was_killed(tmp_path: Path, clock: Clock) -> None:
     """A killed restore loses neither the person's note nor the machine's facts."""
     points: list[str] = []

@@ -156,8 +156,7 @@ def _by_forms(piece: str, forms: Iterable[tuple[Action, re.Pattern[str]]]) -> In
 def intent_of(action: Action, said: Mapping[str, str | None]) -> Intent | None:
     """Build an intent from the parts of a command, None if the number of titles contradicts the count."""
     title = _unquoted(_NO_TITLE.sub("", said.get("title") or ""))
-    listed = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", said.get("titles") or "")
-    titles = tuple(filter(None, map(_unquoted, listed))) or tuple(filter(None, [title]))
+    titles = tuple(_split(said.get("titles") or "")) or tuple(filter(None, [title]))
     count = number_of(said.get("count") or "0")
     if count and titles and count != len(titles):
         return None
@@ -174,6 +173,12 @@ def intent_of(action: Action, said: Mapping[str, str | None]) -> Intent | None:
         action=action, kind=KIND_WORDS.get(kind), count=count, titles=titles, value=value,
         target=_unquoted(said.get("target")), other=_unquoted(said.get("other")),
     )  # fmt: skip
+
+
+def _split(listed: str) -> list[str]:
+    """Split a list of titles at commas and at "and"."""
+    items = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", listed)
+    return [title for title in map(_unquoted, items) if title]
 
 
 def _unquoted(text: str | None) -> str:

@@ -16,6 +16,7 @@ from itertools import islice, pairwise, product
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestra_mem.core.prompts import intent_prompt
+from orchestra_mem.core.text import restore
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.orchestrator.intents import DESTRUCTIVE, Action, Intent, Parsed
@@ -234,7 +235,7 @@ def suggest(
         with foreground():
             schema, prompt = ReadIntents.model_json_schema(), intent_prompt(line)
             answer = model.generate(prompt, max_tokens=_ANSWER_TOKENS, schema=schema, timeout_s=_TIMEOUT_S)
-        intents = intents_from_json(answer.text)
+        intents = intents_from_json(restore(answer.text))
     except (ModelError, ValueError) as error:
         logger.warning("the model could not read a line: %s", error)
         return parsed
