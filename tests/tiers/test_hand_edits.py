@@ -239,15 +239,15 @@ def test_a_text_that_was_never_written_is_no_base_of_a_merge(tmp_path: Path, clo
 
     def save(point: str) -> None:
         if saves and point == "announce.commit.after":
-            desk.plan.save(saves.pop())
+            mine.plan.save(saves.pop())
 
     with open_memory(tmp_path, config=CONFIG, clock=clock, write_point=save) as memory:
-        desk = Desk(memory, clock)
-        desk.go_on("TODO: order the paper.")
-        saves.append(f"{desk.plan.text}\n## Notes\n\nA note of mine.\n")
-        desk.go_on("TODO: order the ink.")
+        mine = Desk(memory, clock)
+        mine.go_on("TODO: order the paper.")
+        saves.append(f"{mine.plan.text}\n## Notes\n\nA note of mine.\n")
+        mine.go_on("TODO: order the ink.")
         assert not saves
-        desk.plan.has_once("A note of mine.", "order the ink")
+        mine.plan.has_once("A note of mine.", "order the ink")
         kept = [*memory._parts.ledger.written_files("work_plan")]
         assert all("A note of mine." in text for text in kept if "order the ink" in text)
 
