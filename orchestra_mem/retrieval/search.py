@@ -45,7 +45,7 @@ _STEP_S = 0.05
 # Pause of the background thread after each step, and while operations are recorded in quick succession: steps then take
 # 5 % of the time.
 _PAUSE_S, _BUSY_PAUSE_S = 0.05, 1.0
-_FEW = 5
+_FEW = 5  # operations during a step and the pause before it that are no quick succession
 _UPKEEP_AFTER = 2_000
 # Dense search returns the nearest chunks, however far; below this cosine, a chunk is unrelated to the query.
 _LEAST_COSINE = 0.2
