@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.retrieval.indexer import Backlog
 from orchestra_mem.tiers.fact_extractor import FactExtractor
+from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import Clock
 from tests.timing import until
 
@@ -115,6 +118,20 @@ def test_the_documents_are_the_same_with_and_without_a_pause(tmp_path: Path) -> 
             memory.refresh()
             texts.append(([fact.text for fact in memory.facts()], [each.text for each in memory.losses()]))
     assert texts[0] == texts[1]
+
+
+def test_a_line_deleted_before_a_pause_is_not_found_again_in_it(tmp_path: Path) -> None:
+    """In a pause a deletion is read before the later operations, one of which has the deleted words."""
+    said = "We decided to write the store in Go."
+    with open_memory(tmp_path) as memory, closing(sqlite3.connect(tmp_path / ".obra" / "obra.db")) as database:
+        memory.record_operation("note", {"text": said})
+        memory.refresh()
+        log = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+        log.write_text(log.read_text().partition("### ")[0])
+        for text in (said, *(f"The lamp {number} was changed." for number in range(8))):
+            memory.record_operation("note", {"text": text}, agent="coder")
+        until(lambda: database.execute("SELECT judged_through FROM sessions").fetchone() == (10,))
+        assert memory.facts(MustKeepKind.DECISION) == []
 
 
 def test_a_fault_in_a_pause_harms_nothing(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,9 +100,9 @@ class Reporter:
         )
 
     def _shown(self, kind: MustKeepKind) -> list[MustKeep]:
-        """Return the facts of a kind that documents show: active ones, and decisions of any status.
+        """Return the active facts of a kind that documents show, but all decisions.
 
-        Facts that a person removed are left out, and facts that a person wrote: these are in the person's own lines.
+        Facts that a person wrote are left out: these are in the person's own lines.
         """
         sizes = self.settings.documents
         if kind is MustKeepKind.DECISION or sizes.only_decisions:
@@ -110,7 +110,7 @@ class Reporter:
             found = self.ledger.must_keeps(kinds=[kind], limit=limit, weightiest=True)
         else:
             found = self.ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
-        return [fact for fact in found if fact.operation and fact.status is not _REMOVED]
+        return [fact for fact in found if fact.operation or kind is MustKeepKind.DECISION]
 
     # Problems
 

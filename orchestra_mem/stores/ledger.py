@@ -117,6 +117,10 @@ class Ledger(Stored):
                 [(*key, step) for key, step in steps.items() if step],
             )
 
+    def by_people(self) -> list[MustKeep]:
+        """Return the facts that people wrote, reworded or removed, by ascending id."""
+        return self._facts("WHERE author = 'person' ORDER BY id")
+
     def by_hand(self) -> list[MustKeep]:
         """Return the facts that people wrote by hand and that come from no operation, by ascending id."""
         return self._facts("WHERE author = 'person' AND operation = 0 ORDER BY id")

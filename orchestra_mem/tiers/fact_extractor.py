@@ -7,7 +7,7 @@ a person's decision, rule or role as perhaps superseded. Applying an edit twice 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 
@@ -40,6 +40,7 @@ _REACH, _COMPLETIONS = 400, 50
 _STANDING = MustKeepStatus.STANDING
 # Number of operations whose facts are extracted and stored together.
 _BATCH = 500
+_RECURRING = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE)
 # A completion is superseded only by its repetition; nothing supersedes an insight or a pinned text.
 _CHANGEABLE = tuple(
     kind for kind in MustKeepKind if kind not in (MustKeepKind.COMPLETION, MustKeepKind.INSIGHT, MustKeepKind.PINNED)
@@ -77,11 +78,7 @@ class FactExtractor:
             with self.ledger.adding_must_keeps():
                 if self.log.session(session.id).judged_through != reached:
                     return
-                known, settled = self._settled(found)
-                settled = self._without_replaced(operations, known, settled)
-                changed = [(known[fact.id], fact) for fact in settled if fact.id in known and fact != known[fact.id]]
-                fresh = [fact for fact in settled if fact.id not in known]
-                self.ledger.add_must_keeps(session.id, operations[-1].id, fresh, changed)
+                self.ledger.add_must_keeps(session.id, operations[-1].id, *self._settled(operations, found))
             reached = operations[-1].id
 
     def add_quoted(self, operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> int:
@@ -95,18 +92,19 @@ class FactExtractor:
             here = self.ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)
             said = [text for fact in here for text in (fact.text, fact.found) if text]
             found = [fact for fact in found if not any(fact.text in text or text in fact.text for text in said)]
-            known, settled = self._settled(found)
-            changed = [(known[fact.id], fact) for fact in settled if fact.id in known and fact != known[fact.id]]
-            self.ledger.edit_must_keeps([fact for fact in settled if fact.id not in known], changed)
+            self.ledger.edit_must_keeps(*self._settled([operation], found))
         return len(found)
 
-    def _settled(self, found: Sequence[MustKeep]) -> tuple[dict[int, MustKeep], list[MustKeep]]:
-        """Return the known facts that new facts may change, by id, and all of these facts with their updated status."""
+    def _settled(
+        self, operations: Sequence[Operation], found: Sequence[MustKeep]
+    ) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
+        """Return the facts found in operations, and pairs (before, after) of the known facts that they change."""
         # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.facts.superseding import settle
 
         number = self.ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
+        edited = self.ledger.by_people() if new else []
         known = self.ledger.must_keeps(kinds=_CHANGEABLE, status=_STANDING, limit=_REACH) if new else []
         done = MustKeepKind.COMPLETION
         if any(fact.kind is done for fact in new):
@@ -114,7 +112,9 @@ class FactExtractor:
         # A fact that is found late may be superseded by a known fact of a later operation.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
-        agents = self._agents_of([*known, *new]) if self.apart else None
+        agents = self._agents_of([*known, *new, *edited]) if self.apart else None
+        stated = {each.id for each in operations if each.type == STATED_FACT}
+        new = _as_edited(new, edited, agents or {}, stated)
         new = list(settle([*new, *later], agents=agents))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known), agents=agents))
         if self.lasting:
@@ -124,7 +124,10 @@ class FactExtractor:
                     doubted = fact.status is _STANDING and fact.author is not Author.PERSON
                     by = marked.get(fact.id, 0) if doubted else fact.superseded_by
                     settled[place] = replace(fact, status=_STANDING, superseded_by=by)
-        return {fact.id: fact for fact in known}, settled
+        before = {fact.id: fact for fact in known}
+        settled = self._without_replaced(operations, before, settled)
+        changed = [(before[fact.id], fact) for fact in settled if fact.id in before and fact != before[fact.id]]
+        return [fact for fact in settled if fact.id not in before], changed
 
     def _agents_of(self, facts: Sequence[MustKeep]) -> dict[int, str | None]:
         """Return the agents of the operations that facts come from."""
@@ -228,6 +231,29 @@ def weight_of(operation: Operation) -> float:
     if any(name in data for name in ("output", "stdout", "stderr")):
         return OUTPUT_WEIGHT
     return 2.0 if "speaker" in data else 1.0
+
+
+def _as_edited(
+    new: Sequence[MustKeep], people: Sequence[MustKeep], agents: Mapping[int, str | None], stated: Container[int]
+) -> list[MustKeep]:
+    """Remove or supersede new facts in words that a person has removed or replaced: only people bring these back.
+
+    Facts of the operations in `stated` are left as they are, and so are completions and failures, which recur.
+    """
+    last: dict[tuple[str | None, str], MustKeep] = {}
+    for fact in sorted(people, key=lambda fact: fact.status is _STANDING):
+        if fact.kind not in _RECURRING:
+            last |= {(agents.get(fact.operation), squeeze(said).casefold()): fact for said in (fact.found, fact.text)}
+    edited = []
+    for fact in new:
+        theirs = last.get((agents.get(fact.operation), squeeze(fact.text).casefold()))
+        if theirs and fact.kind not in _RECURRING and fact.operation not in stated:
+            if theirs.status is MustKeepStatus.REMOVED:
+                fact = replace(fact, status=theirs.status, author=theirs.author)
+            elif theirs.status is _STANDING:
+                fact = replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=theirs.id)
+        edited.append(fact)
+    return edited
 
 
 def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:

@@ -497,6 +497,20 @@ def test_with_strict_isolation_a_completion_ends_failures_of_its_own_agent_alone
 
 
 @pytest.mark.parametrize("isolation", ["catalog", "strict"])
+def test_with_strict_isolation_a_deletion_holds_for_its_own_agent_alone(opened: Open, isolation: str) -> None:
+    """Words that a person deletes are no fact of any agent's later operations, or of that agent's alone if strict."""
+    said = {"decision": "Use MySQL as the orders database"}
+    with opened(isolation=isolation) as memory:
+        memory.record_operation("decision", said, agent="ada")
+        memory.refresh()
+        log = memory.documents.text("decision_log")
+        memory.documents.save("decision_log", log.partition("### ")[0], expected=log)
+        for agent in ("ada", "bob"):
+            memory.record_operation("decision", said, agent=agent)
+        assert [each.operation for each in memory.facts()] == ([3] if isolation == "strict" else [])
+
+
+@pytest.mark.parametrize("isolation", ["catalog", "strict"])
 def test_with_strict_isolation_a_decision_replaces_those_of_its_own_agent_alone(opened: Open, isolation: str) -> None:
     """A decision or its repetition replaces earlier ones: of every agent, but of its own alone under strict isolation.
 

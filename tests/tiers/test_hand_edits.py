@@ -53,6 +53,30 @@ def test_a_fact_that_is_taken_out_is_gone_from_every_document_and_later_summary(
     assert {Path(version.path).stat().st_mode & 0o777 for version, _ in desk.state.versions()[-3:]} == {0o600}
 
 
+@pytest.mark.parametrize("refreshed", [True, False])
+def test_words_that_a_person_removed_or_reworded_come_back_with_no_operation(desk: Desk, refreshed: bool) -> None:
+    """Words that a person took out stay out, however often agents record them, until the person puts them back."""
+    desk.go_on("We decided to log in JSON.", "We decided to log in JSON.")
+    opened = desk.log.text
+    head, *_, last = opened.split("### [")
+    desk.log.save(f"{head}### [{last.replace('JSON', 'XML')}")
+    desk.plan.edit((TODO_LINE, ""))
+    said = "We decided to store sessions in Postgres.", TODO, "We decided to log in JSON."
+    for _ in range(2):
+        for text in said:
+            desk.memory.record_operation("note", {"text": text}, agent="coder")
+        if refreshed:
+            desk.go_on()
+    desk.go_on()
+    assert [*desk.says(DECISION), *desk.says(OPEN_ITEM)] == ["We decided to log in XML."]
+    assert not any(text.rstrip(".") in page.text for text in said for page in (desk.log, desk.plan))
+    desk.log.save(opened)
+    desk.plan.edit((BACKLOG, f"{BACKLOG}\n{TODO_LINE}"))
+    desk.go_on()
+    assert {*desk.says(DECISION), *desk.says(OPEN_ITEM)} == {*said}
+    desk.log.has_once("sessions in Postgres", "log in JSON")
+
+
 def test_what_is_saved_by_a_program_that_keeps_the_file_open_counts_once_it_is_closed(desk: Desk) -> None:
     """A save counts once its file is closed, though closing changes neither size nor time."""
     with desk.log.path.open("a", encoding="utf-8") as file:

@@ -80,7 +80,8 @@ class WorkView:
 class ProjectView:
     """Content for the documents.
 
-    `facts`: Heaviest must-keeps by kind, oldest first, without those in lines that people wrote.
+    `facts`: Heaviest must-keeps by kind, oldest first, without those in lines that people wrote. Of decisions all, also
+    removed ones: a superseded decision in the words of its successor is not listed.
     `counts`, `standing_counts`, `by_hand`: Numbers of all must-keeps by kind, of the active ones, and of those that
     people wrote. `recent`: Newest operations, one line each. `size_tokens`: Size limit of a document. `work`: None if
     there is no work. `only_decisions`: Whether the decision log is the only document and so contains the rules too.
@@ -241,9 +242,10 @@ def _decision_log(view: ProjectView) -> str:
     def entry(fact: MustKeep) -> str:
         return _decision_entry(fact, doubted=doubted) + view.origins.get(fact.id, "")
 
-    known = view.facts.get(MustKeepKind.DECISION, ())
-    texts = {fact.id: fact.text for fact in known}
-    decisions = [fact for fact in known if texts.get(fact.superseded_by) != fact.text]  # without repetitions
+    found = view.facts.get(MustKeepKind.DECISION, ())
+    texts = {fact.id: (fact.text, fact.found) for fact in found}
+    known = [fact for fact in found if fact.operation and fact.status is not MustKeepStatus.REMOVED]
+    decisions = [fact for fact in known if fact.text not in texts.get(fact.superseded_by, ())]  # without repetitions
     total = max(view.counts.get(MustKeepKind.DECISION, 0), len(known)) - (len(known) - len(decisions))
     full = _best(decisions, entry, view.decisions_in_full, view, 0.7)
     shown = {fact.id for fact in full}
