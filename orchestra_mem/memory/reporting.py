@@ -73,7 +73,7 @@ class Reporter:
         if self.read_only:
             raise StorageReadOnlyError(f"updating the documents: this memory is read-only: {self.read_only}")
         sizes = self.settings.documents
-        counts, sessions = self.ledger.count_must_keeps(), self.log.sessions()
+        counts, sessions, people = self.ledger.count_must_keeps(), self.log.sessions(), self.ledger.by_people()
         facts = {kind: self._shown(kind) for kind in MustKeepKind}
         # A command that failed before the previous session began says nothing about now.
         past = max((each.spilled_through for each in sessions[:-2]), default=0)
@@ -92,7 +92,7 @@ class Reporter:
             counts={kind: sum(by_status.values()) - by_status.get(_REMOVED, 0) for kind, by_status in counts.items()},
             standing_counts={kind: by_status.get(_STANDING, 0) for kind, by_status in counts.items()},
             recent=recent,
-            by_hand=Counter(fact.kind for fact in self.ledger.by_hand() if fact.status is not _REMOVED),
+            by_hand=Counter(fact.kind for fact in people if not fact.operation and fact.status is not _REMOVED),
             decisions_in_full=sizes.decisions_in_full,
             decisions_in_brief=sizes.decisions_in_brief,
             progress_items=sizes.progress_items,

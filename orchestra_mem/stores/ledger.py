@@ -121,10 +121,6 @@ class Ledger(Stored):
         """Return the facts that people wrote, reworded or removed, by ascending id."""
         return self._facts("WHERE author = 'person' ORDER BY id")
 
-    def by_hand(self) -> list[MustKeep]:
-        """Return the facts that people wrote by hand and that come from no operation, by ascending id."""
-        return self._facts("WHERE author = 'person' AND operation = 0 ORDER BY id")
-
     def adding_must_keeps(self) -> AbstractContextManager[object]:
         """Open a transaction that keeps others from adding must-keeps between `next_must_keep_id` and the insert."""
         return self._database.transaction("judge")

@@ -183,7 +183,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         """Add the numbers of facts and work items to the lines that people wrote; keep all other bytes."""
         if name == DocumentName.WORK_PLAN:
             text = self.work.numbered(text)
-        known = {squeeze(fact.text): f"K{fact.id}" for fact in self.ledger.by_hand()}
+        known = {squeeze(fact.text): f"K{fact.id}" for fact in self.ledger.by_people() if not fact.operation}
         return with_numbers(name, text, known.get) if known else text
 
     def _by_people(self, numbers: Collection[str]) -> set[str]:
