@@ -299,20 +299,23 @@ def _new(added: Sequence[Told], first: int, now: datetime) -> list[MustKeep]:
 
 
 def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
-    """Return a fact after a person's edits: removed, restored, or reworded."""
+    """Return a fact after a person's edits: removed, ticked, restored, or reworded. Only what is unfinished gets done."""
+    is_closed = fact.status is MustKeepStatus.DONE and fact.author is Author.PERSON
     if f"K{fact.id}" in edits.gone:
-        return replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
-    if fact.status is MustKeepStatus.REMOVED:
+        return fact if is_closed else replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
+    was, (_, now, status) = edits.said[f"K{fact.id}"]
+    if status is MustKeepStatus.DONE and fact.kind in (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE):
+        fact = replace(fact, status=status, author=Author.PERSON)
+    elif is_closed or fact.status is MustKeepStatus.REMOVED:
         fact = replace(fact, status=_STANDING)
-    was, (_, now, stands) = edits.said[f"K{fact.id}"]
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if shows(now, fact.text) or squeeze(said) == squeeze(fact.text):
         return fact
     if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
         return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
     found = (fact.found or fact.text) if fact.operation else ""
-    # A person's wording overrides the machine: the fact is active unless its line still marks it as superseded.
-    status = _STANDING if stands else fact.status
+    # A person's wording overrides the machine: the fact is active unless its line marks it as superseded or done.
+    status = _STANDING if status is _STANDING else fact.status
     return replace(
         fact,
         text=said,

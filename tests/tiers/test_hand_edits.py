@@ -77,6 +77,28 @@ def test_words_that_a_person_removed_or_reworded_come_back_with_no_operation(des
     desk.log.has_once("sessions in Postgres", "log in JSON")
 
 
+def test_a_tick_closes_what_is_unfinished_and_nothing_else(desk: Desk) -> None:
+    """A ticked open item is done, not removed, until the tick goes; its line may go, too. A ticked rule stands."""
+
+    def told() -> list[tuple[str, str]]:
+        return [(each.status.value, each.author.value) for each in desk.memory.facts(standing=False)[1:3]]
+
+    desk.plan.edit((TODO_LINE, TODO_LINE.replace("- ", "- [x] ")))
+    desk.state.edit((RULE_LINE, RULE_LINE.replace("- ", "- [x] ")))
+    desk.go_on(times=2)
+    assert told() == [("standing", "machine"), ("done", "person")]
+    desk.plan.has_once(f"- [x] {TODO} (K3)")
+    desk.state.has_once(f"- [x] {RULE} (K2)")
+    desk.plan.edit(("- [x] TODO", "- [ ] TODO"))
+    assert told() == [("standing", "machine"), ("standing", "person")]
+    desk.plan.edit(("- [ ] TODO: write the", "- [x] TODO: print the"))
+    desk.go_on()
+    desk.plan.edit(("- [x] TODO: print the migration guide. (K3)\n", ""))
+    desk.go_on()
+    assert told()[1] == ("done", "person")
+    assert "migration guide" not in desk.plan.text
+
+
 def test_what_is_saved_by_a_program_that_keeps_the_file_open_counts_once_it_is_closed(desk: Desk) -> None:
     """A save counts once its file is closed, though closing changes neither size nor time."""
     with desk.log.path.open("a", encoding="utf-8") as file:

@@ -30,11 +30,11 @@ from orchestra_mem.core.documents.plan_lines import (
     remark_number,
 )
 from orchestra_mem.core.text import squeeze
-from orchestra_mem.types import DocumentName, MustKeepKind
+from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus
 
 T = TypeVar("T")
-Told: TypeAlias = tuple[str | None, str, bool]
-"""A fact in a document: its kind (None if numbered or outside known sections), its text, and whether it is active."""
+Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
+"""A fact in a document: kind (None if numbered or outside known sections), text, and status (done if it is ticked)."""
 
 # Sections that the machine maintains, each with the kind of a fact that a person adds there.
 SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
@@ -239,14 +239,16 @@ def _facts(name: str, text: str, work: bool) -> Iterator[tuple[str, Told]]:
     for line, fact in _fact_lines(name, text, work):
         kind = None if fact.number else kinds.get(line.section)
         pinned = " <!-- pin -->" * (PIN in line.row and fact.number[:1] != "K")
-        yield fact.number, (kind, fact.text + pinned, not fact.state.startswith(" (superseded"))
+        status = MustKeepStatus.SUPERSEDED if fact.state.startswith(" (superseded") else MustKeepStatus.STANDING
+        yield fact.number, (kind, fact.text + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
 
 
 def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
-    """Yield lines that state a fact and are not ticked; with `work`, skip lines about work items in the work plan."""
+    """Yield lines that state a fact, ticked ones only if numbered; with `work`, skip lines about work in the plan."""
     work = work and name == DocumentName.WORK_PLAN
     for line in owned_lines(text):
-        if line.fact and not (_TICKED.match(line.row) or (work and (line.plan or is_reference(line.row)))):
+        is_work = work and (line.plan or is_reference(line.row))
+        if line.fact and not is_work and (line.fact.number[:1] == "K" or not _TICKED.match(line.row)):
             yield line, line.fact
 
 
