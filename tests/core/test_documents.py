@@ -78,18 +78,16 @@ def test_a_project_in_which_nothing_happened_has_all_sections_and_says_none(name
 
 
 def test_the_work_plan_lists_the_newest_open_items_as_next_and_older_ones_as_backlog() -> None:
-    """Items are in order of discovery, with their numbers; done items are left out, deferred ones listed separately."""
+    """Items are in order of discovery, with their numbers; done items are left out, and so are decisions."""
     items = [fact(n, f"Write chapter {n}.", MustKeepKind.OPEN_ITEM) for n in range(1, 13)]
     items[4] = fact(5, "Done long ago.", MustKeepKind.OPEN_ITEM, status=MustKeepStatus.DONE)
-    put_off = [fact(20, "We defer the web face.")]
-    text = render_document(
-        DocumentName.WORK_PLAN, view({MustKeepKind.OPEN_ITEM: items, MustKeepKind.DECISION: put_off})
-    )
+    code = [fact(20, "Use defer for scripts.")]
+    text = render_document(DocumentName.WORK_PLAN, view({MustKeepKind.OPEN_ITEM: items, MustKeepKind.DECISION: code}))
     assert text.endswith(
         "\n## Immediate Next Steps\n\n"
         + "".join(f"- Write chapter {n}. (K{n})\n" for n in (2, 3, 4, 6, 7, 8, 9, 10, 11, 12))
         + "\n## Backlog\n\n- Write chapter 1. (K1)\n"
-        + "\n## Future Work\n\n- We defer the web face. (K20)\n"
+        + "\n## Future Work\n\n- None\n"
     )
 
 

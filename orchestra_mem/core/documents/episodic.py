@@ -216,14 +216,9 @@ def _statistics(view: ProjectView) -> str:
 
 def _work_plan(view: ProjectView) -> str:
     items = view.standing(MustKeepKind.OPEN_ITEM)
-    deferred = [
-        fact
-        for fact in view.standing(MustKeepKind.DECISION)
-        if re.search(r"\b(?:defer(?:red|ring|s)?|postpone[ds]?|postponing)\b", fact.text, re.IGNORECASE)
-    ]
     work, room = view.work, view.size_tokens * _CHARS_PER_TOKEN
     # Work items come first and need most of the room; open items found in operations follow them.
-    next_share, backlog_share, future_share = (0.15, 0.15, 0.10) if work else (0.35, 0.45, 0.15)
+    next_share, backlog_share = (0.15, 0.15) if work else (0.35, 0.45)
     upcoming = _mentions(work.next) if work else ""
     backlog = _rows(work.backlog, int(room * _WORK_SHARE), work.count(*_TO_DO)) if work else ""
     future = _rows(work.future, int(room * _FUTURE_SHARE), work.count(WorkStatus.DEFERRED)) if work else ""
@@ -231,7 +226,7 @@ def _work_plan(view: ProjectView) -> str:
         _head("Work Plan", view)
         + _section("Immediate Next Steps", items[-10:], view, next_share, above=upcoming)
         + _section("Prioritized Backlog" if work else "Backlog", items[:-10], view, backlog_share, above=backlog)
-        + _section("Future Work", deferred, view, future_share, above=future)
+        + f"\n## Future Work\n\n{future or NONE}"
     )
 
 
