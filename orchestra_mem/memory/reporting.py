@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
+from datetime import timedelta
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 # Maximum number of facts of one kind that a document shows; the others are only counted.
 _MOST_SHOWN = 250
+_LONG_AGO = timedelta(days=14)
 _REMOVED, _STANDING = MustKeepStatus.REMOVED, MustKeepStatus.STANDING
 
 
@@ -75,10 +77,14 @@ class Reporter:
         sizes = self.settings.documents
         counts, sessions, people = self.ledger.count_must_keeps(), self.log.sessions(), self.ledger.by_people()
         facts = {kind: self._shown(kind) for kind in MustKeepKind}
-        # A command that failed before the previous session began says nothing about now.
+        # A command that failed before the previous session began says nothing about now, nor what an agent wrote weeks
+        # ago. What people said blocks until it ends.
         past = max((each.spilled_through for each in sessions[:-2]), default=0)
-        failed = MustKeepKind.FAILURE
-        facts[failed] = [fact for fact in facts[failed] if fact.operation > past or fact.weight > OUTPUT_WEIGHT]
+        old = [
+            fact for fact in (*facts[MustKeepKind.FAILURE], *facts[MustKeepKind.OPEN_ITEM]) if fact.operation <= past
+        ]
+        long_ago = self.clock() - _LONG_AGO
+        stale = {fact.id for fact in old if fact.weight <= (OUTPUT_WEIGHT if fact.timestamp > long_ago else 1.0)}
         return ProjectView(
             project=self.project,
             updated=self.clock(),
@@ -91,6 +97,7 @@ class Reporter:
             origins=origins_of(self.log, self.ledger) if sizes.only_decisions else {},
             counts={kind: sum(by_status.values()) - by_status.get(_REMOVED, 0) for kind, by_status in counts.items()},
             standing_counts={kind: by_status.get(_STANDING, 0) for kind, by_status in counts.items()},
+            stale=stale,
             recent=recent,
             by_hand=Counter(fact.kind for fact in people if not fact.operation and fact.status is not _REMOVED),
             decisions_in_full=sizes.decisions_in_full,

@@ -299,7 +299,7 @@ def _new(added: Sequence[Told], first: int, now: datetime) -> list[MustKeep]:
 
 
 def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
-    """Return a fact after a person's edits: removed, ticked, restored, or reworded. Only what is unfinished gets done."""
+    """Return a fact after a person's edits: removed, done, restored, or reworded."""
     is_closed = fact.status is MustKeepStatus.DONE and fact.author is Author.PERSON
     if f"K{fact.id}" in edits.gone:
         return fact if is_closed else replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)

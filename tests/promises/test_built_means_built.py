@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from orchestra_mem.retrieval.index_worker import Guard
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.adapters.test_http_embedder import Server
-from tests.conftest import record
+from tests.conftest import Clock, record
 from tests.timing import until
 
 OFF = "search by meaning is off, so only keywords are searched: "
@@ -239,21 +241,28 @@ def test_work_through_the_orchestrator_is_known_the_next_day(tmp_path: Path) -> 
         assert "1 of 3 done" in orchestrator.execute("What's the status of epic 1?").text
 
 
-def test_a_command_that_failed_long_ago_blocks_nothing(tmp_path: Path) -> None:
-    """Blockers show what a tool printed in this session and the one before; what people said stands until it ends."""
-    told = []
-    for day in range(3):
-        with open_memory(tmp_path) as memory:
+def test_a_failure_of_long_ago_blocks_nothing(tmp_path: Path, clock: Clock) -> None:
+    """Blockers show what a tool printed in this session and the one before, and what an agent wrote in two weeks.
+
+    What people said stands until it ends. The section tells how to list the rest.
+    """
+    told, texts = [], ("missing file rates.db", "The importer crashes on empty files.", "The upload is still broken.")
+    for day in range(4):
+        with open_memory(tmp_path, clock=clock) as memory:
             if day == 0:
-                memory.record_operation("tool_use", {"tool": "Bash", "output": "Exit code 1\nmissing file rates.db"})
-                memory.record_operation("message", {"speaker": "Ana", "text": "The upload is still broken on Windows."})
+                memory.record_operation("tool_use", {"tool": "Bash", "output": f"Exit code 1\n{texts[0]}"})
+                memory.record_operation("message", {"role": "assistant", "text": f"Failed: {texts[1]}"}, agent="coder")
+                memory.record_operation("message", {"speaker": "Ana", "text": texts[2]})
             memory.record_operation("note", {"text": "another day"})
             memory.flush_session()
             state = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text()
-            assert "missing file rates.db" in [fact.text for fact in memory.facts()]
+            assert all(any(text in fact.text for fact in memory.facts(MustKeepKind.FAILURE)) for text in texts)
+        clock.now += timedelta(days=1 if day < 2 else 14)
         blockers = state.partition("## Blockers")[2].partition("\n## ")[0]
-        told.append(("rates.db" in blockers, "The upload is still broken on Windows." in blockers))
-    assert told == [(True, True), (True, True), (False, True)]
+        more = re.findall("and . more: `orchestra-mem facts --kind 'failure' --limit 0`", blockers)
+        told.append(([text in blockers for text in texts], [each[4] for each in more]))
+    all_told, no_output, by_people = [True] * 3, [False, True, True], [False, False, True]
+    assert told == [(all_told, []), (all_told, []), (no_output, ["1"]), (by_people, ["2"])]
 
 
 def test_a_line_that_a_person_rewords_is_not_doubted(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -83,9 +83,9 @@ class ProjectView:
     `facts`: Heaviest must-keeps by kind, oldest first, without those in lines that people wrote. Of decisions all, also
     removed ones: a superseded decision in the words of its successor is not listed.
     `counts`, `standing_counts`, `by_hand`: Numbers of all must-keeps by kind, of the active ones, and of those that
-    people wrote. `recent`: Newest operations, one line each. `size_tokens`: Size limit of a document. `work`: None if
-    there is no work. `only_decisions`: Whether the decision log is the only document and so contains the rules too.
-    `origins`: Line that says who shared a fact, by fact number.
+    people wrote. `stale`: Numbers of facts too old to be blockers. `recent`: Newest operations, one line each.
+    `size_tokens`: Size limit of a document. `work`: None if there is no work. `only_decisions`: Whether the decision
+    log is the only document and so contains the rules too. `origins`: Line that says who shared a fact, by fact number.
     """
 
     project: str
@@ -98,6 +98,7 @@ class ProjectView:
     counts: Mapping[MustKeepKind, int] = field(default_factory=dict)
     standing_counts: Mapping[MustKeepKind, int] = field(default_factory=dict)
     by_hand: Mapping[MustKeepKind, int] = field(default_factory=dict)
+    stale: Container[int] = ()
     recent: Sequence[str] = ()
     decisions_in_full: int = 50
     decisions_in_brief: int = 200
@@ -109,6 +110,10 @@ class ProjectView:
     def standing(self, kind: MustKeepKind) -> list[MustKeep]:
         """Return the active facts of a kind, oldest first."""
         return [fact for fact in self.facts.get(kind, ()) if fact.status is MustKeepStatus.STANDING]
+
+    def found(self, kind: MustKeepKind) -> int:
+        """Return the number of all active facts of a kind that the machine found."""
+        return self.standing_counts.get(kind, 0) - self.by_hand.get(kind, 0)
 
 
 def render_document(name: DocumentName, view: ProjectView) -> str:
@@ -163,9 +168,11 @@ def _head(title: str, view: ProjectView) -> str:
 
 
 def _project_state(view: ProjectView) -> str:
-    failures = view.standing(MustKeepKind.FAILURE)
+    failures = [fact for fact in view.standing(MustKeepKind.FAILURE) if fact.id not in view.stale]
     blocked = [fact for fact in view.standing(MustKeepKind.OPEN_ITEM) if _BLOCKED.search(fact.text)]
+    blocked = [fact for fact in blocked if fact.id not in view.stale]  # the work plan lists the others, too
     blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
+    all_blockers = len(blocked) + view.found(MustKeepKind.FAILURE)
     completed = view.standing(MustKeepKind.COMPLETION)
     older, newest = completed[: -view.progress_items], completed[-view.progress_items :]
     progress = [*(fact for fact in older if fact.author is Author.PERSON), *newest]
@@ -184,16 +191,15 @@ def _project_state(view: ProjectView) -> str:
         + (_kind("Insights", MustKeepKind.INSIGHT, view, 0.10) if view.standing(MustKeepKind.INSIGHT) else "")
         + "\n## Active Work\n\n"
         + (active + "".join(view.recent) or NONE)
-        + _section("Recent Progress", progress, view, 0.20, above=done)
-        + _section("Blockers", blockers, view, 0.15, above=stuck)
+        + _section("Recent Progress", MustKeepKind.COMPLETION, progress, view, 0.20, above=done)
+        + _section("Blockers", MustKeepKind.FAILURE, blockers, view, 0.15, all_blockers, above=stuck)
         + _statistics(view)
     )
 
 
 def _kind(title: str, kind: MustKeepKind, view: ProjectView, share: float) -> str:
     """Render a section with the facts of a kind, and the number of those that the machine found and omits."""
-    found = view.standing_counts.get(kind, 0) - view.by_hand.get(kind, 0)
-    return _section(title, view.standing(kind), view, share, found)
+    return _section(title, kind, view.standing(kind), view, share, view.found(kind))
 
 
 def _statistics(view: ProjectView) -> str:
@@ -218,14 +224,14 @@ def _work_plan(view: ProjectView) -> str:
     items = view.standing(MustKeepKind.OPEN_ITEM)
     work, room = view.work, view.size_tokens * _CHARS_PER_TOKEN
     # Work items come first and need most of the room; open items found in operations follow them.
-    next_share, backlog_share = (0.15, 0.15) if work else (0.35, 0.45)
+    next_share, backlog_share, title = (0.15, 0.15, "Prioritized Backlog") if work else (0.35, 0.45, "Backlog")
     upcoming = _mentions(work.next) if work else ""
     backlog = _rows(work.backlog, int(room * _WORK_SHARE), work.count(*_TO_DO)) if work else ""
     future = _rows(work.future, int(room * _FUTURE_SHARE), work.count(WorkStatus.DEFERRED)) if work else ""
     return (
         _head("Work Plan", view)
-        + _section("Immediate Next Steps", items[-10:], view, next_share, above=upcoming)
-        + _section("Prioritized Backlog" if work else "Backlog", items[:-10], view, backlog_share, above=backlog)
+        + _section("Immediate Next Steps", MustKeepKind.OPEN_ITEM, items[-10:], view, next_share, above=upcoming)
+        + _section(title, MustKeepKind.OPEN_ITEM, items[:-10], view, backlog_share, above=backlog)
         + f"\n## Future Work\n\n{future or NONE}"
     )
 
@@ -276,13 +282,12 @@ def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:
 
 
 def _section(
-    title: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int = 0, above: str = ""
+    title: str, kind: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int = 0, above: str = ""
 ) -> str:
     """Render a section: the lines in `above`, the number of facts omitted, and the heaviest facts that fit in."""
     shown = _best(facts, _fact_line, len(facts), view, share)
     more = max(total, len(facts)) - len(shown)
-    kinds = "".join(dict.fromkeys(f" --kind '{fact.kind.value}'" for fact in facts[:1]))
-    note = f"- … and {more:,} more: `orchestra-mem facts{kinds} --limit 0`\n" if more > 0 else ""
+    note = f"- … and {more:,} more: `orchestra-mem facts --kind '{kind}' --limit 0`\n" if more > 0 else ""
     return f"\n## {title}\n\n" + (above + note + "".join(map(_fact_line, shown)) or NONE)
 
 
