@@ -157,15 +157,20 @@ class Session:
     archive: str | None = None
 
 
+CUT = " …"
+"""Ends a text that was cut."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MustKeep:
     """A fact that a summary must keep.
 
-    `text` is a passage of the operation, verbatim except for white space. `id` is 0 until the fact is stored.
-    `superseded_by` is the id of the fact that replaced this one or, while `status` is standing, may have replaced it; 0
-    if there is no such fact. `weight` (0 and up) ranks facts by speaker: a document that cannot show all facts shows
-    the heaviest. `author` is a person if somebody wrote or reworded the fact in a document. `operation` is 0 if the
-    fact comes from no operation. `found` is the original passage if a person reworded `text`, else empty.
+    `text` is a passage of the operation, verbatim except for white space; `CUT` ends it if it was cut. `id` is 0 until
+    the fact is stored. `superseded_by` is the id of the fact that replaced this one or, while `status` is standing, may
+    have replaced it; 0 if there is no such fact. `weight` (0 and up) ranks facts by speaker: a document that cannot
+    show all facts shows the heaviest. `author` is a person if somebody wrote or reworded the fact in a document.
+    `operation` is 0 if the fact comes from no operation. `found` is the original passage if a person reworded `text`,
+    else empty.
     """
 
     kind: MustKeepKind
@@ -179,6 +184,11 @@ class MustKeep:
     weight: float = 1.0
     author: Author = Author.MACHINE
     found: str = ""
+
+    @property
+    def passage(self) -> str:
+        """The passage of the operation, without the mark of a cut."""
+        return (self.found or self.text).removesuffix(CUT)
 
 
 EXTRACTIVE = "extractive"

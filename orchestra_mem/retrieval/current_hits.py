@@ -82,7 +82,7 @@ def _replaced_by(chunk: Chunk, facts: Sequence[MustKeep], later: Mapping[int, Mu
         by = fact
         for _ in range(_MOST_IN_TURN):
             by = later.get(by.superseded_by, by) if by.status is MustKeepStatus.SUPERSEDED else by
-        text = plain_words(fact.found or fact.text)
+        text = plain_words(fact.passage)
         if by.status is not MustKeepStatus.STANDING or by is fact or plain_words(by.text) == text:
             return None
         said += len(text) if text in words else 0

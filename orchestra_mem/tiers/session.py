@@ -227,7 +227,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         def now(block: str) -> str:
             block = with_states(block, facts)
             for fact in removed:
-                block = block.replace(squeeze(fact.found or fact.text), "")
+                block = block.replace(squeeze(fact.passage), "")
             return block
 
         return "".join(now(part.block.text) if part.summary else part.block.text for part in document.parts)

@@ -128,6 +128,23 @@ def test_tick_boxes_tell_what_is_done() -> None:
     assert kinds == ["open item", "completion"]
 
 
+def test_a_fact_begins_with_no_number_of_a_list_but_with_a_date() -> None:
+    """The number of a list's item is no part of a fact; a number with a full stop must have a neighbour in the list."""
+    listed = "1. Never deploy on Fridays.\n2. We decided to use bcrypt for passwords.\n3. [ ] order the flour\n"
+    texts = ["Never deploy on Fridays.", "We decided to use bcrypt for passwords.", "order the flour"]
+    assert [fact.text for fact in _found(listed)] == texts
+    assert [fact.text for fact in _found(listed.replace(". ", ") "))] == texts
+    assert [fact.text for fact in _found("3) We decided to use bcrypt for passwords.")] == texts[1:2]
+    assert _found("12. Juni ist Abgabe, bis dahin darf niemand deployen.")[0].text.startswith("12. Juni")
+
+
+def test_a_fact_that_was_cut_says_so() -> None:
+    """A sentence that is too long for a fact is cut at the end of a clause, and the cut is marked."""
+    reason = "because the old one loses its network every other night and nobody is awake to restart it before nine"
+    said = f"We decided to move the nightly export to the queue workers in the other building, {reason}, {reason}."
+    assert [fact.text for fact in _found(said)] == [f"{said.partition(f', {reason}.')[0]} …"]
+
+
 def test_a_role_in_the_first_person_carries_its_speaker() -> None:
     """A role stated with `I` is prefixed with its speaker; other roles are not."""
     assert [fact.text for fact in _found("I'm the new DBA.", speaker="Zoe")] == ["Zoe: I'm the new DBA."]
@@ -293,10 +310,10 @@ _TEXTS = st.lists(_WORDS | st.text(max_size=6), max_size=60).map(" ".join)
 @given(text=_TEXTS, speaker=st.sampled_from(["", "Zoe"]))
 @example(text="we \n - never", speaker="")
 def test_every_fact_is_a_passage(text: str, speaker: str) -> None:
-    """The text of a fact is a verbatim passage of its source, except for white space and the speaker's name."""
+    """A fact is a verbatim passage of its source, except for white space, the speaker's name and the mark of a cut."""
     source = " ".join(text.split())
     for fact in _found(text, speaker=speaker):
-        passage = " ".join(fact.text.split())
+        passage = " ".join(fact.passage.split())
         if fact.kind is MustKeepKind.ROLE:
             passage = passage.removeprefix("Zoe: ")
         parts = [passage] if passage in source else passage.rsplit(". ", 1)

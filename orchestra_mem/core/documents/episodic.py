@@ -17,13 +17,11 @@ from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
 from orchestra_mem.core.summaries.kept import state_of
 from orchestra_mem.core.text import squeeze
-from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import CUT, Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
 FORMAT = "1"
 _BRIEF_CHARS = 120
-# Ends a text that was cut to fit its line. A decision's entry quotes the full text below.
-CUT = " …"
 # Estimated characters per token for bounding lists. English prose has about four, code three.
 _CHARS_PER_TOKEN = 3
 NONE = "- None\n"
@@ -277,7 +275,7 @@ def _decision_line(fact: MustKeep, *, doubted: bool) -> str:
 
 
 def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:
-    """Cut a text between words if it is too long for its line."""
+    """Cut a text between words if it is too long for its line. A decision's entry quotes the full text below."""
     return text if len(text) <= most_chars else text[:most_chars].rsplit(" ", 1)[0] + CUT
 
 

@@ -17,7 +17,6 @@ from typing import Generic, TypeAlias, TypeVar
 
 from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.episodic import CUT
 from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
 from orchestra_mem.core.documents.plan_lines import (
     NEXT,
@@ -30,7 +29,7 @@ from orchestra_mem.core.documents.plan_lines import (
     remark_number,
 )
 from orchestra_mem.core.text import squeeze
-from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import CUT, DocumentName, MustKeepKind, MustKeepStatus
 
 T = TypeVar("T")
 Told: TypeAlias = tuple[str | None, str, MustKeepStatus]

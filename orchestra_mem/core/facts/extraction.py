@@ -24,7 +24,7 @@ from orchestra_mem.core.facts.sentences import Candidate, candidates_of
 from orchestra_mem.core.facts.states import is_loop_outcome, kind_of_field, says_nothing, state_of
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
-from orchestra_mem.types import MustKeep, MustKeepKind, Operation
+from orchestra_mem.types import CUT, MustKeep, MustKeepKind, Operation
 
 THRESHOLD = 0.34
 """Least probability at which a sentence of notes, tickets or records counts as a fact."""
@@ -223,7 +223,7 @@ def _clip(sentence: str) -> str:
         return sentence
     borders = [border.start() for border in _SOFT.finditer(sentence) if border.start() <= _MAX_CHARS]
     cut = borders[-1] if borders and borders[-1] > _MAX_CHARS // 2 else sentence.rfind(" ", 0, _MAX_CHARS)
-    return sentence[: cut if cut > 0 else _MAX_CHARS].rstrip()
+    return sentence[: cut if cut > 0 else _MAX_CHARS].rstrip() + CUT
 
 
 def _likeliest(finds: list[Find], text: _Text) -> list[Find]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from orchestra_mem.core.facts.classifier import Sentence
@@ -17,7 +17,8 @@ _MAX_LABEL_WORDS = 6
 _HEADING = re.compile(r"#{1,6}\s+\S")
 _BOLD = re.compile(r"(?:\*\*|__).+(?:\*\*|__):?")
 _BULLET = re.compile(r"(?:[-*+\u2022\u00b7\u2013\u2014]|\d{1,3}[.)])\s*$")
-_NUMBER = re.compile(r"\d{1,3}[.)]\s+\S")
+_NUMBER = re.compile(r"(\d{1,3})([.)])\s+(?=\S)")
+_LINE_NUMBER = re.compile(r"^[ \t]*(\d{1,3}\.)\s", re.MULTILINE)
 _PLACE = re.compile(r"^line \d+$")  # fields of imported files: the name is only a position
 _QUESTION = re.compile(r"[?\uff1f][\"')*_ ]*$")
 
@@ -25,8 +26,8 @@ _QUESTION = re.compile(r"[?\uff1f][\"')*_ ]*$")
 class Candidate(NamedTuple):
     """A sentence that may state a fact.
 
-    `text`: Verbatim passage of the field. `before`: Sentence directly before it, empty if none. `listed`: For a list
-    item, the kind of fact that its heading announces, else None.
+    `text`: Verbatim passage of the field, without a list number. `before`: Sentence directly before it, empty if none.
+    `listed`: For a list item, the kind of fact that its heading announces, else None.
     """
 
     text: str
@@ -43,6 +44,7 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
     said = without_code(field.text)
     name = _PLACE.sub("text", field.name)
     around = [f"voice={field.voice.value}", f"field={name}", *(["spoken"] if field.spoken else [])]
+    numbers = {*_LINE_NUMBER.findall(said)}
     heading = label = before = ""
     seen: set[tuple[str, str, str, bool]] = set()
     end = 0
@@ -70,8 +72,16 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
                 circumstances=(*around, *_circumstances(text, before, bulleted=bulleted), *under),
                 heading=above,
             )
-            yield Candidate(text, sentence, before, listed=kind if bulleted else None)
+            yield Candidate(_without_number(text, numbers), sentence, before, listed=kind if bulleted else None)
         before = text
+
+
+def _without_number(text: str, numbers: Container[str]) -> str:
+    """Strip a list number. One with a full stop must have a neighbour in the list: `12. Juni` is a date."""
+    mark = _NUMBER.match(text)
+    if mark and (mark[2] == ")" or any(f"{int(mark[1]) + step}." in numbers for step in (-1, 1))):
+        return text[mark.end() :]
+    return text
 
 
 def is_heading(text: str, said: str, start: int) -> bool:

@@ -266,5 +266,5 @@ def _without_kept(text: str, facts: Sequence[MustKeep], operation: int) -> str:
     """
     for fact in facts:
         if fact.operation == operation or fact.status is MustKeepStatus.REMOVED:
-            text = text.replace(fact.found or fact.text, " ").replace(fact.text, " ")
+            text = text.replace(fact.passage, " ").replace(fact.text, " ")
     return text
