@@ -44,24 +44,24 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 53_840,
-    "orchestra_mem/core": 12_630,
+    "orchestra_mem": 53_890,
+    "orchestra_mem/core": 12_640,
     "orchestra_mem/core/context": 1_080,
     "orchestra_mem/core/documents": 3_530,
-    "orchestra_mem/core/facts": 1_710,
+    "orchestra_mem/core/facts": 1_720,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_910,
     "orchestra_mem/core/work": 340,
     "orchestra_mem/orchestrator": 4_060,
-    "orchestra_mem/tiers": 4_930,
+    "orchestra_mem/tiers": 4_955,
     "orchestra_mem/stores": 1_740,
     "orchestra_mem/adapters": 9_600,
-    "orchestra_mem/memory": 3_370,
+    "orchestra_mem/memory": 3_380,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_760,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_410,
-    "tests": 35_260,
+    "tests": 35_360,
     "benchmarks": 10_530,
 }
 MAX_MODULE_LINES = 400

@@ -228,8 +228,8 @@ def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
 
     def facts(number: int) -> list[MustKeep]:
         return [
-            MustKeep(id=number, kind=kind, text=f"We defer part {number}.", operation=1, timestamp=START)
-            for kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
+            MustKeep(id=number, kind=kind, text=f"Part {number} is next.", operation=1, timestamp=START)
+            for kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.OPEN_ITEM)
         ]
 
     for number in (1, 2):
@@ -316,13 +316,16 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
         opened.refresh(view([]))
         points.clear()
         saving.append("document.fsync.after")
-        facts = [MustKeep(id=1, kind=MustKeepKind.DECISION, text="We defer it.", operation=1, timestamp=START)]
-        rule = MustKeep(id=2, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)
-        opened.refresh(view([*facts, rule]))
+        kinds = MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.OPEN_ITEM
+        facts = [
+            MustKeep(id=number, kind=kind, text=f"Part {number}.", operation=1, timestamp=START)
+            for number, kind in enumerate(kinds, 1)
+        ]
+        opened.refresh(view(facts))
         assert saving == []
         assert "- Mine\n" in opened.text(STATE)
-        assert "Never on Fridays. (K2)" in opened.text(STATE)
-        assert "- We defer it. (K1)\n" in opened.text(PLAN)
-        assert "We defer it. (K1)" in opened.text(LOG)
+        assert "- Part 2. (K2)" in opened.text(STATE)
+        assert "- Part 3. (K3)\n" in opened.text(PLAN)
+        assert "Part 1. (K1)" in opened.text(LOG)
         assert points.index("version.folder-fsync.after") < points.index("document.rename.before")
         assert [author for author, _, _ in opened.versions(STATE)][-1] is Author.PERSON

@@ -34,7 +34,6 @@ _QUESTION = 0.65
 _SHORT = 0.3
 _SHORT_WORDS = 3
 _FREE_SYMBOLS = 0.03  # share of symbols among the characters that is normal in prose
-_MAX_CODE_WORDS = 30
 _MAX_MEAN_WORD_CHARS = 25
 _HALF_DEPTH_SENTENCES = 20
 
