@@ -15,9 +15,6 @@ from orchestra_mem.stores import WorkStore
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkEvent, WorkFilter, WorkItem, WorkKind, WorkStatus
 
-WAITS_FOR = "before what it waits for"
-"""Words in the message of every error that refuses to finish an item because a dependency is open."""
-
 
 class StateChange:
     """The changes of one transaction: each is stored immediately, and all are checked together at the end."""
@@ -107,7 +104,7 @@ class StateChange:
             raise InvalidChangeError(f"{cannot} before the items below it: {listed(below)}")
         if finished and (blockers := self._store.blockers(after.id)):
             raise InvalidChangeError(
-                f"{cannot} {WAITS_FOR}: {listed(blockers)}; finish that first, or remove the dependency"
+                f"{cannot} before what it waits for: {listed(blockers)}; finish that first, or remove the dependency"
             )
 
     def _check_circles(self, before: WorkItem | None, after: WorkItem) -> None:

@@ -30,7 +30,6 @@ from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.document_writer import EditedText
-from orchestra_mem.tiers.state_change import WAITS_FOR
 from orchestra_mem.types import Author, DocumentName, Notice
 from orchestra_mem.work_types import WorkStatus, WorkTracker
 
@@ -39,8 +38,7 @@ logger = logging.getLogger(__name__)
 _PLAN_FILE = DocumentName.WORK_PLAN.value
 _SUBJECT = "work item #"
 _PLAN = "work plan"
-_FREE = "was ticked while its dependencies were open; they are closed now, so it can be ticked again"
-# How long a purely informative notice is shown.
+# How long a notice about an item is shown.
 _TOLD_FOR = timedelta(days=1)
 _LOOKED_BACK = 200
 
@@ -117,7 +115,7 @@ class WorkPlan:
         return [notice for notice in self.ledger.notices() if notice.subject.startswith(_SUBJECT)]
 
     def _settle(self) -> None:
-        """Resolve notices that are outdated, and report items whose refused tick would be accepted now."""
+        """Resolve notices that are outdated."""
         for notice in self._notices():
             try:
                 item = self.tracker.item(_number(notice))
@@ -125,11 +123,7 @@ class WorkPlan:
                 if _number(notice) not in self._shown:
                     self.ledger.resolve_notices(notice.subject, self.clock())
                 continue
-            waited = WAITS_FOR in notice.text
-            if waited and item.status.is_open and not self.tracker.blockers(item.id):
-                self.ledger.resolve_notices(notice.subject, self.clock())
-                self._tell(item.id, f"{item.name} {_FREE}")
-            elif item.changed > notice.time or (not waited and self.clock() - notice.time > _TOLD_FOR):
+            if item.changed > notice.time or self.clock() - notice.time > _TOLD_FOR:
                 self.ledger.resolve_notices(notice.subject, self.clock())
 
     # Reading

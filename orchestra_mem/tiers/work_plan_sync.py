@@ -17,6 +17,7 @@ from orchestra_mem.core.documents.episodic import Mention, PlanRow, WorkView
 from orchestra_mem.core.documents.plan_edits import LineEdit, PlanEdits, Reordered, key_of
 from orchestra_mem.core.documents.plan_lines import NORMAL_PRIORITY, PlanLine, item_line, said_title, shown_title
 from orchestra_mem.core.text import squeeze
+from orchestra_mem.core.work.transitions import TRANSITIONS
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.types import Author
@@ -199,6 +200,7 @@ _NOT_READ = (
     "its changed line could not be read, so nothing was changed; under Prioritized Backlog write it as "
     "`- [ ] #number title`, tick it as `[x]`, or strike it out as `~~#number title~~`"
 )
+_KIND_STAYS = "it stays {}, as its kind cannot be changed; for {} write a new line"
 _REASONS = {
     WorkStatus.DONE: "ticked in work_plan.md",
     WorkStatus.CANCELLED: "struck out in work_plan.md",
@@ -232,6 +234,7 @@ class WorkEditor:
     tracker: WorkTracker
     tell: Tell
     created: dict[int, int] = field(default_factory=dict)
+    _ticked: set[int] = field(default_factory=set, init=False)
 
     def apply(self, edits: PlanEdits) -> None:
         """Apply all edits; retry refused edits as long as others succeed, then report the edits that remain refused."""
@@ -240,7 +243,8 @@ class WorkEditor:
             refused: list[tuple[_Step, str]] = []
             for step in steps:
                 try:
-                    step.run()
+                    with self.tracker.together():  # a refused step changes nothing
+                        step.run()
                 except (InvalidChangeError, NotFoundError) as error:
                     refused.append((step, str(error)))
             if len(refused) == len(steps):
@@ -251,16 +255,14 @@ class WorkEditor:
 
     def _steps(self, edits: PlanEdits) -> Iterator[_Step]:
         """Yield steps in order: fields, open statuses, new lines, moves, other statuses, removed lines, new orders."""
+        self._ticked = {edit.number for edit in edits.changed if edit.status is WorkStatus.DONE}
         statuses = [_Step(edit.number, partial(self._set_status, edit)) for edit in edits.changed if edit.status]
         opened = {edit.number for edit in edits.changed if edit.status and edit.status.is_open}
         for edit in edits.changed:
             yield _Step(edit.number, partial(self._change, edit))
             yield _Step(edit.number, partial(self._wait, edit))
             if edit.kind:
-                reason = (
-                    f"it stays {a(str(edit.was.kind))}, as its kind cannot be changed; for {a(edit.kind)} write a new "
-                    "line"
-                )
+                reason = _KIND_STAYS.format(a(str(edit.was.kind)), a(edit.kind))
                 yield _Step(edit.number, partial(_refuse, reason))
         yield from (step for step in statuses if step.number in opened)
         for line in edits.added:
@@ -300,14 +302,11 @@ class WorkEditor:
     def _wait(self, edit: LineEdit) -> None:
         item = self.tracker.item(edit.number)
         gained, lost = edit.waits_for or ((), ())
-        depends_on = [number for number in (*item.depends_on, *gained) if number not in lost]
-        if set(depends_on) != set(item.depends_on):
-            self.tracker.change(item.id, depends_on=depends_on, author=_PERSON)
+        depends_on = {*item.depends_on, *gained}.difference(lost)
+        self.tracker.change(item.id, depends_on=[*depends_on], author=_PERSON)
 
     def _move(self, edit: LineEdit) -> None:
-        item = self.tracker.item(edit.number)
-        if (item.parent or 0) != edit.parent:
-            self.tracker.change(item.id, parent=edit.parent, author=_PERSON)
+        self.tracker.change(edit.number, parent=edit.parent, author=_PERSON)
 
     def _create(self, line: PlanLine) -> None:
         parent = line.parent or self.created.get(-1 - line.under) or None
@@ -327,16 +326,24 @@ class WorkEditor:
         item, status = self.tracker.item(edit.number), edit.status
         if status is None or item.status is status:
             return
-        reason = _REASONS.get(status, "changed in work_plan.md")
-        self.tracker.set_status(item.id, status, reason=reason, author=_PERSON)
+        self._put(item, status, "changed")
         if not _expected(item.status, edit.was):
             self.tell(item.id, f"{item.name}: its status had meanwhile become {item.status}; yours is kept: {status}")
 
     def _set_new_status(self, line: PlanLine) -> None:
         number, status = self.created.get(key_of(line)), line.says
         if number is not None and status not in (None, WorkStatus.PENDING):
-            reason = _REASONS.get(status, "written in work_plan.md")
-            self.tracker.set_status(number, status, reason=reason, author=_PERSON)
+            self._put(self.tracker.item(number), status, "written")
+
+    def _put(self, item: WorkItem, status: WorkStatus, word: str) -> None:
+        """Set a status by way of `pending` if need be. A ticked item waits only for items ticked in the same edit."""
+        reason = _REASONS.get(status, f"{word} in work_plan.md")
+        if status is WorkStatus.DONE:
+            waits = {each.id for each in self.tracker.blockers(item.id)} - self._ticked
+            self.tracker.change(item.id, depends_on=[*{*item.depends_on} - waits], author=_PERSON)
+        if status not in TRANSITIONS[item.status]:
+            self.tracker.set_status(item.id, WorkStatus.PENDING, reason=reason, author=_PERSON)
+        self.tracker.set_status(item.id, status, reason=reason, author=_PERSON)
 
     def _take_out(self, line: PlanLine) -> None:
         item = self.tracker.item(line.number)

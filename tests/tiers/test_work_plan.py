@@ -216,12 +216,12 @@ def test_the_order_of_lines_is_the_order_of_work(desk: Desk) -> None:
 
 def test_what_may_not_be_is_told_beside_the_line(desk: Desk) -> None:
     """A refused edit is explained below its line and in the problems until the person deletes the remark."""
-    desk.change(("- [ ] #3 Signup", "- [x] #3 Signup"))
-    assert desk.work.item(3).status is PENDING
-    told = 'Story #3 "Signup" cannot be finished before what it waits for: Story #2 "Login" (pending)'
+    desk.change(("- [ ] #1 User", "- [x] #1 User"))
+    assert desk.work.item(1).status is PENDING
+    told = 'Epic #1 "User authentication" cannot be finished before the items below it: Story #2 "Login" (pending)'
     row = next(row for row in desk.plan.text.splitlines() if told in row)
-    assert row.startswith(f"    <!-- {told}")
-    assert f"  - [ ] #3 Signup (story, blocked by #2)\n{row}\n" in desk.plan.text
+    assert row.startswith(f"  <!-- {told}")
+    assert f"- [ ] #1 User authentication (epic, high, 0 of 3 done)\n{row}\n" in desk.plan.text
     assert told in desk.problems()
     desk.go_on()
     assert row in desk.plan.text
@@ -230,6 +230,36 @@ def test_what_may_not_be_is_told_beside_the_line(desk: Desk) -> None:
         desk.go_on()
         assert "<!--" not in desk.plan.text
     assert told not in desk.problems()
+
+
+@pytest.mark.parametrize("status", [WorkStatus.BLOCKED, WorkStatus.FAILED, WorkStatus.DEFERRED])
+def test_who_ticks_an_item_knows_that_it_is_done(desk: Desk, status: WorkStatus) -> None:
+    """A ticked item is done whatever held it up, with each step in its history; what it waited for stays open."""
+    desk.work.set_status(3, WorkStatus.IN_PROGRESS)
+    desk.work.set_status(3, status, reason="waits for the vendor")
+    desk.go_on()
+    known = desk.work.events(limit=1)[0].id
+    desk.plan.edit(("- [ ] #3 Signup", "- [x] #3 Signup"))
+    assert [desk.work.item(number).status for number in (2, 3)] == [PENDING, DONE]
+    assert [(event.field, event.before, event.after) for event in desk.work.events(3, after=known)] == [
+        ("depends_on", "[2]", None),
+        ("status", status.value, "pending"),
+        ("status", "pending", "done"),
+        ("finished", None, desk.clock.now.isoformat()),
+    ]
+    desk.go_on()
+    desk.plan.has_once("  - [x] #3 Signup (story)\n")
+    assert "<!--" not in desk.plan.text
+    assert desk.memory.get_stats()["problems"] == []
+
+
+def test_a_tick_that_is_refused_leaves_the_item_blocked(desk: Desk) -> None:
+    """A blocked item with open items below it stays blocked when it is ticked."""
+    desk.work.set_status(1, WorkStatus.BLOCKED, reason="no budget")
+    desk.go_on()
+    desk.change(("- [ ] #1 User", "- [x] #1 User"))
+    assert desk.work.item(1).status is WorkStatus.BLOCKED
+    assert "cannot be finished before the items below it" in desk.problems()
 
 
 def test_what_is_refused_holds_up_nothing_else(desk: Desk) -> None:
@@ -241,14 +271,12 @@ def test_what_is_refused_holds_up_nothing_else(desk: Desk) -> None:
     assert "#2 → #3 → #2" in desk.plan.text
 
 
-def test_a_remark_follows_what_it_tells_of(desk: Desk) -> None:
-    """A remark is updated once its cause is resolved, and removed once the item is done."""
-    desk.change(("- [ ] #3 Signup", "- [x] #3 Signup"))
-    desk.work.set_status(2, DONE)
-    desk.go_on()
-    assert "they are closed now, so it can be ticked again -->\n" in desk.plan.text
-    desk.change(("- [ ] #3 Signup", "- [x] #3 Signup"))
-    assert desk.work.item(3).status is DONE
+def test_a_remark_goes_when_its_item_changes(desk: Desk) -> None:
+    """A remark about a refused tick is removed once a second tick is accepted."""
+    desk.change(("- [ ] #1 User", "- [x] #1 User"))
+    assert "<!--" in desk.plan.text
+    desk.change(*((f"- [ ] #{number} ", f"- [x] #{number} ") for number in (1, 2, 3, 4)))
+    assert desk.work.item(1).status is DONE
     assert "<!--" not in desk.plan.text
 
 
