@@ -110,7 +110,12 @@ def test_what_is_saved_by_a_program_that_keeps_the_file_open_counts_once_it_is_c
 
 
 @pytest.mark.parametrize(
-    "written", ["### Use bcrypt for passwords\n\nBecause it is slow.\n", "- Use bcrypt for passwords\n"]
+    "written",
+    [
+        "### Use bcrypt for passwords\n\nBecause it is slow.\n",
+        "- Use bcrypt for passwords\n",
+        "- Use bcrypt for passwords <!-- pin -->\n",
+    ],
 )
 def test_a_decision_that_is_added_is_one_like_any_other(desk: Desk, written: str) -> None:
     """A person's decision is listed immediately, gets a number in the log exactly once, and can be expanded."""
@@ -122,7 +127,8 @@ def test_a_decision_that_is_added_is_one_like_any_other(desk: Desk, written: str
     assert (own.text, own.operation, own.weight) == ("Use bcrypt for passwords", 0, 3.0)
     for number in range(2):
         desk.go_on(f"We decided to rename topic {number}.")
-    desk.log.has_once("Use bcrypt for passwords", f"Use bcrypt for passwords (K{own.id})\n")
+    pin = " <!-- pin -->" * ("pin" in written)
+    desk.log.has_once("Use bcrypt for passwords", f"Use bcrypt for passwords (K{own.id}){pin}\n")
     assert len([fact for fact in desk.memory.facts() if fact.author is Author.PERSON]) == 1
     expansion = desk.memory.expand(f"K{own.id}")
     assert (expansion.operations, expansion.fact) == ((), own)

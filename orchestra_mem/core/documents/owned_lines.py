@@ -237,7 +237,7 @@ def _facts(name: str, text: str, work: bool) -> Iterator[tuple[str, Told]]:
     kinds = SECTIONS.get(name, CATALOG_SECTIONS)
     for line, fact in _fact_lines(name, text, work):
         kind = None if fact.number else kinds.get(line.section)
-        pinned = " <!-- pin -->" * (PIN in line.row and fact.number[:1] != "K")
+        pinned = " <!-- pin -->" * (PIN in line.row and name not in SECTIONS)
         status = MustKeepStatus.SUPERSEDED if fact.state.startswith(" (superseded") else MustKeepStatus.STANDING
         yield fact.number, (kind, fact.text + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
 
