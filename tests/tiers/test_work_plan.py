@@ -129,6 +129,24 @@ def test_without_work_a_box_is_a_fact_as_before(empty: Desk) -> None:
     assert [fact.text for fact in empty.memory.facts()] == ["Buy a bell"]
 
 
+def test_boxes_below_a_box_that_is_a_fact_stay_below_it(empty: Desk) -> None:
+    """Boxes nested before the first work item stay parts of their box, also once it has items; a new one has parts."""
+    empty.go_on()
+    parts = "  - [ ] Write the notes\n    - [ ] Ask Bob\n  - [x] Tag it\n"
+    empty.change(("## Backlog\n\n- None\n", f"## Backlog\n\n- [ ] Ship it <!-- pin -->\n{parts}- [ ] Buy a bell\n"))
+    empty.work.create(WorkKind.TASK, "Tidy up")
+    empty.go_on()
+    empty.change(
+        ("- [ ] #1 Tidy up (task)\n", "- [ ] #1 Tidy up (task)\n- [ ] Oil it\n  - [ ] Find the oil\n"), times=2
+    )
+    assert _section(empty.plan.text, "Prioritized Backlog") == (
+        "- [ ] #1 Tidy up (task)\n- [ ] #2 Oil it (task, 0 of 1 done)\n  - [ ] #3 Find the oil (subtask)\n"
+        f"- [ ] Ship it (K1) <!-- pin -->\n{parts}- [ ] Buy a bell (K2)\n"
+    )
+    assert [item.title for item in empty.work.items()] == ["Tidy up", "Oil it", "Find the oil"]
+    assert [fact.text for fact in empty.memory.facts()] == ["Ship it", "Buy a bell"]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "number", "status"),
     [

@@ -45,7 +45,7 @@ _EMPHASIS = re.compile(r"(?P<marks>[*_]{1,3})(?P<said>#\d(?:(?!(?P=marks)).)*)(?
 _NUMBER = re.compile(r"(?P<stars>\*{0,2})#(?P<number>\d{1,18})(?P=stars)(?![\w#-])[:.]?[ \t]*")
 _BRACKETS = re.compile(r"(?:^|[ \t]+)\((?P<words>[^()]*)\)[ \t]*$")
 _COMMENTS = re.compile(r"(?:[ \t]*<!--(?:(?!-->).)*-->)+[ \t]*$")
-_FACT = re.compile(r"\(K\d{1,18}\)[ \t]*$")
+_FACT = re.compile(rf"\(K\d{{1,18}}\)(?:[ \t]*$|{_COMMENTS.pattern})")
 _PROGRESS = re.compile(r"\d+ of \d+ done")
 _WAITING = re.compile(
     r"(?:(?:blocked by|waits for|waiting for|depends on) )?#\d{1,18}(?:(?: and | & |[ \t]+)#\d{1,18})*"
@@ -235,10 +235,13 @@ def work_section(block: Block) -> str:
 # Reading and writing a plan parses the same few texts many times.
 @lru_cache(maxsize=8)
 def plan_lines(text: str) -> tuple[PlanLine, ...]:
-    """Return the lines of a plan that are work items, in order; lines with a fact's number are left out."""
+    """Return the lines of a plan that are work items, in order.
+
+    Lines with a fact's number are left out, and boxes without a number below them: these are parts of the fact's line.
+    """
     found: list[PlanLine] = []
     name = ""
-    above: list[tuple[int, PlanLine | None]] = []
+    above: list[tuple[int, PlanLine | None, bool]] = []
     for block in split_blocks(text):
         if block.front or block.level in (1, 2):
             name = work_section(block)
@@ -251,12 +254,13 @@ def plan_lines(text: str) -> tuple[PlanLine, ...]:
                 continue
             while above and above[-1][0] + 1 >= indent:
                 above.pop()
-            if line is not None:
-                over = above[-1][1] if above else None
+            over, in_fact = above[-1][1:] if above else (None, False)
+            in_fact = (in_fact or bool(_FACT.search(row))) and not (line and line.number)
+            if line is not None and not in_fact:
                 under, parent = (over.place, over.number or None) if over else (-1, None if indent >= 2 else 0)
                 line = replace(line, parent=parent, place=place, under=under, section=name, indent=indent)
                 found.append(line)
-            above.append((indent, line))
+            above.append((indent, line, in_fact))
     return tuple(found)
 
 
