@@ -40,7 +40,8 @@ _LEVEL = rf"(?:{'|'.join(word for word, level in PRIORITY_WORDS.items() if level
 _DONE, _BEGUN = r"(?:done|finished|complete|completed)", r"(?:started|in progress)"
 _STATE = rf"(?:open|blocked|{_DONE}|{_BEGUN}|cancelled|deferred|failed|pending|ready)"
 _NOT_NAMES = "it that this them him her us whoever someone somebody anyone everyone next high low medium urgent the a"
-_PLAIN_TITLE = rf'(?:(?!\b(?:{_KIND}|if|unless|when|once|until|not|then|to|under|in|into)\b)[^,;:?."])+'
+_LETTER = r'(?:[^,;:?."]|\.(?=\w))'  # of a title without quotes; "release 2.0" goes on behind its stop
+_PLAIN_TITLE = rf"(?:(?!\b(?:{_KIND}|if|unless|when|once|until|not|then|to|under|in|into)\b){_LETTER})+"
 _PARTS = {
     "t": rf"(?P<target>{_ITEM})",
     "o": rf"(?P<other>{_ITEM})",
@@ -49,7 +50,7 @@ _PARTS = {
     "n": rf"(?P<count>{_COUNT}) (?:new |more )?",
     "new": r"(?:create|add|make|new)(?: (?:an?|another|the|new|one|one more))*",
     "title": rf"(?P<title>{_QUOTED}|{_PLAIN_TITLE})",
-    "called": r'(?P<title>"[^"]+"|[^,;:?."]+)',
+    "called": rf"(?P<title>{_QUOTED}|{_LETTER}+)",
     "titles": r"(?P<titles>[^;:?]+)",
     "text": r"(?P<value>[^?]+)",
     "ask": r"(?P<value>[^?;]+)",

@@ -76,7 +76,7 @@ class Language:
         of_kind = rf"(?:{table['articles']}) ?{kind}"
         item = rf"(?:{several}|{one}|{items}(?: {kind})?|{of_kind}|{article}(?:{kind} ?)?{_QUOTED})"
         barred = rf"(?<!\w)(?:{table['barred']})(?!\w)" if self._spaced else rf"(?:{table['barred']})"
-        plain = rf'(?:(?!{barred})[^,;:?.!"，。])+'
+        plain = rf'(?:(?!{barred})(?:[^,;:?.!"，。]|\.(?=\w)))+'
         counted = rf"(?:\d{{1,3}}|{'|'.join(table['counts'].values())})"
         word = rf"(?!(?:{kind}|{table['articles']})(?!\w))[\w'-]+"
         name = rf"(?:{word}\.? )?{word}" if self._spaced else r"[^\s,，。]{1,8}?"
