@@ -264,8 +264,10 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
         intent = replace(intent, other=_numbers(other[0]))
     elif intent.other and intent.action is Action.DEPEND:
         return
+    elif is_new:
+        intent = replace(intent, other="", titles=_with_end(intent.titles, "" if other else intent.other, line))
     elif intent.other:
-        intent = replace(intent, other="", value=intent.value or ("" if is_new else intent.other))
+        intent = replace(intent, other="", value=intent.value or intent.other)
     if is_new:
         if intent.titles or intent.count:
             yield intent, other[0] if intent.other else []
@@ -278,6 +280,14 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
             if (numbers := _numbers(items)) not in seen:
                 seen.add(numbers)
                 yield replace(intent, target=numbers), items
+
+
+def _with_end(titles: tuple[str, ...], rest: str, line: str) -> tuple[str, ...]:
+    """Return the titles of new items, the last one up to the end of `rest`: a phrase of the line that names no item."""
+    behind = line.partition(titles[-1])[2] if titles else ""
+    if not titles or rest not in behind or ITEM.fullmatch(rest):
+        return titles
+    return (*titles[:-1], titles[-1] + behind[: behind.index(rest) + len(rest)])
 
 
 def _meant(phrase: str, need: Need, line: str, talk: Talk) -> list[list[WorkItem]]:

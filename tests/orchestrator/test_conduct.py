@@ -53,6 +53,23 @@ def test_another_reading_is_chosen_by_its_number(orchestrator: Orchestrator) -> 
     assert (chosen.outcome, chosen.intents) == (Outcome.DONE, reply.options[number - 1])
 
 
+@pytest.mark.parametrize(
+    ("before", "title"),
+    [
+        ("I need a new task ", "order cake for the June picnic"),
+        ("open a ticket for ", "order cake for the June picnic"),
+        ("put a story on the list, ", "upgrade to Python 3.12"),
+    ],
+)
+def test_a_suggested_title_ends_only_before_an_item_that_exists(
+    orchestrator: Orchestrator, before: str, title: str
+) -> None:
+    """A suggestion has the whole title, even if its end reads like the name of an epic; an epic's name is no title."""
+    assert f'"{title}"' in said(orchestrator, before + title).text.splitlines()[0]
+    epic = f"create an epic for {title.split(maxsplit=2)[2].removeprefix('for ')}"
+    assert f'"{title}"' not in said(orchestrator, epic, "yes", before + title).text
+
+
 @pytest.mark.parametrize("answer", ["no", "n", "nope, leave it", "never mind"])
 def test_a_no_leaves_all_as_it_is(orchestrator: Orchestrator, answer: str) -> None:
     """A negative answer changes nothing and discards the suggestion, so that a later yes has no effect."""
