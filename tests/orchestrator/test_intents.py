@@ -134,6 +134,24 @@ def test_a_title_of_the_tracker_is_found() -> None:
     assert [(intent.action, intent.target) for intent in suggested] == [(Action.FINISH, "seed catalouge")]
 
 
+@pytest.mark.parametrize(
+    ("line", "understood"),
+    [
+        ("create a task called fix the login page", True),
+        ("rename 3 to fix the login page", True),
+        ("note: fix the login page", True),
+        ("decision: fix the login page", True),
+        ("I need a new task fix the login page", False),
+        ("open a ticket for fix the login page", False),
+    ],
+)
+def test_a_known_title_cuts_no_new_one(line: str, understood: bool) -> None:
+    """A new title or text may contain the title of an item, and keeps all its words without quotes."""
+    read = read_line(line, ["Login"])
+    assert read.understood is understood
+    assert {*read.intents[0].titles, read.intents[0].value} - {""} == {"fix the login page"}
+
+
 def test_numbers_in_words_ranges_and_lists() -> None:
     """A phrase yields all numbers that it names, in digits, words and ranges."""
     assert numbers_in("3 to 5, #9 and twenty-one") == (3, 4, 5, 9, 21)

@@ -60,16 +60,23 @@ def read_line(line: str, titles: Sequence[str] = (), reader: Reader | None = Non
 
     Args:
         line: The line as typed.
-        titles: Titles of existing items; the longest title in the line, even with typos, is quoted before parsing.
+        titles: Titles of existing items; the longest title in the line, even with typos, is quoted before parsing,
+            unless it is only a part of a new title or text.
         reader: Reads what the grammar cannot; by default with the models of the package.
 
     Returns:
         The parsed line. Unless it is `understood`, its intents need confirmation before they change anything.
     """
-    line = _with_title_quoted(line.strip(), titles)
-    if len(line) <= _LONGEST and (sure := parse_line(line) or parse_foreign(line)):
-        return Parsed(intents=sure, understood=True)
-    readings = (reader or _reader()).readings(line[:_LONGEST])
+    said = line.strip()
+    line, title = _with_title_quoted(said, titles)
+    for text in dict.fromkeys((line, said)) if len(line) <= _LONGEST else ():
+        sure = parse_line(text) or parse_foreign(text)
+        if sure and (text == said or not any('"' in part for each in sure for part in (*each.titles, each.value))):
+            return Parsed(intents=sure, understood=True)
+    reader = reader or _reader()
+    readings = reader.readings(line[:_LONGEST])
+    if title and any(title in (*each.titles, each.value) for each in readings[0].intents):
+        readings = reader.readings(said[:_LONGEST])
     intents = readings[0].intents
     return Parsed(intents=intents, understood=False, nearest=tuple(_nearest(intents, readings)))
 
@@ -214,10 +221,15 @@ def _merged(intents: Sequence[Intent]) -> tuple[Intent, ...]:
     )
 
 
-def _with_title_quoted(line: str, titles: Sequence[str]) -> str:
-    """Quote an item title that occurs in a line, so that its words are not read as part of the command."""
+def _with_title_quoted(line: str, titles: Sequence[str]) -> tuple[str, str]:
+    """Quote an item title that occurs in a line, so that its words are not read as part of the command.
+
+    Returns:
+        The line, and the title as the line has it; "" if there is none.
+    """
     place = title_in(line, titles) if titles and '"' not in line else None
-    return f'{line[: place[0]]}"{line[slice(*place)]}"{line[place[1] :]}' if place else line
+    start, end = place or (0, 0)
+    return f'{line[:start]}"{line[start:end]}"{line[end:]}' if place else line, line[start:end]
 
 
 def suggest(
