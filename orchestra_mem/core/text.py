@@ -7,6 +7,7 @@ characters that it consumes.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from functools import lru_cache
 from itertools import chain
 
 import snowballstemmer
+
+from orchestra_mem.types import Json
 
 MAX_SENTENCE_CHARS = 500
 """Longest piece that `split_sentences` returns, in characters; longer sentences are cut at the best earlier point."""
@@ -358,6 +361,7 @@ _FORGED = re.compile(
     r"|(?<![\w)\]])\[(?=\\*(?-i:[gs]?MASK)\])",
     re.IGNORECASE,
 )
+_NEUTRALISED = re.compile(rf"({_FORGED.pattern})\\", re.IGNORECASE)
 
 
 def neutralise(text: str) -> str:
@@ -366,5 +370,16 @@ def neutralise(text: str) -> str:
 
 
 def restore(answer: str) -> str:
-    """Undo `neutralise` in a model's JSON, where a backslash is doubled, so that a quote is in its source again."""
-    return re.sub(rf"({_FORGED.pattern})\\\\?", r"\1", answer, flags=re.IGNORECASE) if "\\" in answer else answer
+    """Undo `neutralise` in a model's answer, in JSON within its texts, so that a quote is in its source again."""
+    try:
+        return json.dumps(_restored(json.loads(answer)), ensure_ascii=False)
+    except (ValueError, RecursionError):  # plain text, or JSON that is invalid as the model did not double a backslash
+        return _NEUTRALISED.sub(r"\1", answer)
+
+
+def _restored(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _restored(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [*map(_restored, value)]
+    return _NEUTRALISED.sub(r"\1", value) if isinstance(value, str) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, TiktokenCounter
 from orchestra_mem.core.context.assembly import PREAMBLE, Epoch
 from orchestra_mem.core.context.items import EPOCH_PARTS, STABLE_PARTS, Item, Part, Placement, as_form, operation_key
-from orchestra_mem.core.text import neutralise
+from orchestra_mem.core.text import neutralise, restore
 from orchestra_mem.ports import TokenCounter
 from tests.builders import SHARES, Counter, begin_epoch, cases
 
@@ -159,11 +160,13 @@ def test_neutralising_adds_a_backslash_and_nothing_else(text: str, neutral: str)
     assert neutralise(text) == neutral
 
 
-@given(st.lists(st.sampled_from([*"<\\/|>[ \n", "memory", "im", "s>", "INST]", "start_of_turn>"]), max_size=40))
+@given(st.lists(st.sampled_from([*'<\\/|>[ \n"', "memory", "im", "s>", "INST]", "start_of_turn>"]), max_size=40))
 def test_neutralising_can_be_undone(pieces: list[str]) -> None:
-    """Neutralising only adds backslashes, and doing it again adds one more at each place."""
+    """Neutralising only adds backslashes, and again one more at each place; an answer in text or JSON loses these."""
     text = "".join(pieces)
     once, twice = neutralise(text), neutralise(neutralise(text))
+    assert restore(once) == text
+    assert json.loads(restore(json.dumps([{"said": once}]))) == [{"said": text}]
     assert once.replace("\\", "") == text.replace("\\", "")
     assert len(twice) - len(once) == len(once) - len(text)
 
