@@ -235,10 +235,7 @@ def work_section(block: Block) -> str:
 # Reading and writing a plan parses the same few texts many times.
 @lru_cache(maxsize=8)
 def plan_lines(text: str) -> tuple[PlanLine, ...]:
-    """Return the lines of a plan that are work items, in order.
-
-    Lines with a fact's number are left out, and boxes without a number below them: these are parts of the fact's line.
-    """
+    """Return the lines of a plan that are work items, in order, without facts and boxes without a number below them."""
     found: list[PlanLine] = []
     name = ""
     above: list[tuple[int, PlanLine | None, bool]] = []
