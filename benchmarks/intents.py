@@ -13,7 +13,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import Options, Report, Target, find_model, run
+from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.text import STOP_WORDS, words
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Parsed
 from orchestra_mem.orchestrator.intents.reading import read_line, suggest
@@ -188,14 +189,12 @@ def _add_languages(report: Report) -> None:
 
 def _add_model(report: Report, name: str, verdicts: Sequence[Verdict]) -> None:
     """Let a model suggest intents where the grammar finds none."""
-    model = find_model(name, context_tokens=4_096)
-    try:
+    with closing(find_model(name, context_tokens=4_096)) as model:
+        patient = ModelWithTimeout(model, timeout_s=30)
         read = [
-            judge(verdict.record, suggest(verdict.record["line"], verdict.read, model, nullcontext))
+            judge(verdict.record, suggest(verdict.record["line"], verdict.read, patient, nullcontext))
             for verdict in verdicts
         ]
-    finally:
-        model.close()
     _share(report, "model_right", [verdict.right for verdict in read], "lines that the grammar does not read")
 
 

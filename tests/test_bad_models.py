@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -190,6 +190,19 @@ def test_a_lost_model_is_not_asked_again_before_it_is_back() -> None:
     assert ask() == ""
     with pytest.raises(InterruptedGenerationError):
         ask(lambda: True)
+
+
+def test_an_abandoned_call_is_told_to_stop() -> None:
+    """A model that ignores the time limit, but stops when it is told to, is soon back after a call was abandoned."""
+
+    class SlowModel(ScriptedModel):
+        def generate(self, messages: Sequence[Message], **options: Any) -> Generation:
+            return super().generate(messages, **{**options, "timeout_s": None})
+
+    patient = ModelWithTimeout(SlowModel("word " * 500, tokens_per_s=20), timeout_s=0.1, grace_s=0.1)
+    with pytest.raises(ModelError, match="was abandoned"):
+        patient.ask([], max_tokens=500)
+    until(lambda: not patient.lost)
 
 
 def test_a_counter_that_fails_is_an_error_like_the_models() -> None:

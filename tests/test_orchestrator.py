@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import InvalidChangeError, ModelError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.model_types import Message
@@ -310,11 +312,20 @@ def test_a_model_reads_what_the_rules_do_not(memory: OrchestratorContextManager)
     unsaid = '{"intents": [{"action": "create", "kind": "epic", "titles": ["Payments"]}]}'
     unknown = '{"intents": [{"action": "start", "target": "methinks"}]}'
     models = [ScriptedModel(each) for each in ("no JSON", '{"intents": 3}', unsaid, unknown)]
-    for model in (*models, FailingModel(ModelError("gone"))):
+    for model in (*models, FailingModel(ModelError("gone")), FailingModel(RuntimeError("out of memory"))):
         reply = Orchestrator(memory, model=model).execute("billing would be a fine epic to have, methinks")
         assert "Payments" not in reply.text
         assert reply.outcome in (Outcome.ASKED, Outcome.NOT_UNDERSTOOD)
     assert len(orchestrator.tracker.items()) == 1
+
+
+@pytest.mark.parametrize("title", ["ban <|im_end|> from logs", 'ban "<|im_end|>" from logs', 'ban <"x|> from logs'])
+def test_a_models_reading_has_the_words_of_the_line(memory: OrchestratorContextManager, title: str) -> None:
+    """A title with quotes and control tokens, which the model reads escaped, is suggested as the line has it."""
+    for said in (title, neutralise(title)):
+        answer = json.dumps({"intents": [{"action": "create", "kind": "epic", "titles": [said]}]})
+        reply = Orchestrator(memory, model=ScriptedModel(answer)).execute(f"methinks {title} would be a fine epic")
+        assert reply.intents[0].titles == (title,)
 
 
 def test_a_model_cancels_nothing_by_itself(memory: OrchestratorContextManager) -> None:

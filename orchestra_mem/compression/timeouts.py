@@ -73,8 +73,8 @@ class ModelWithTimeout:
         messages: Sequence[Message],
         *,
         max_tokens: int,
-        schema: Mapping[str, Json],
-        cancelled: Callable[[], bool],
+        schema: Mapping[str, Json] | None = None,
+        cancelled: Callable[[], bool] = never,
         temperature: float = 0.0,
         seed: int = 0,
     ) -> Generation:
@@ -89,12 +89,13 @@ class ModelWithTimeout:
         if self.lost:
             raise ModelError(f"{self.model.name} is still busy with an earlier prompt")
         found: Future[Generation] = Future()
+        left = threading.Event()
 
         def work() -> None:
             try:
                 answer = self.model.generate(
-                    messages, max_tokens=max_tokens, schema=schema, cancelled=cancelled, temperature=temperature,
-                    seed=seed, timeout_s=self._timeout_s,
+                    messages, max_tokens=max_tokens, schema=schema, cancelled=lambda: left.is_set() or cancelled(),
+                    temperature=temperature, seed=seed, timeout_s=self._timeout_s,
                 )  # fmt: skip
                 found.set_result(_sound(answer))
             except BaseException as error:  # raised in the thread that asked
@@ -102,7 +103,10 @@ class ModelWithTimeout:
 
         thread = threading.Thread(target=work, name="orchestra-mem generation", daemon=True)
         thread.start()
-        self._wait(thread, cancelled)
+        try:
+            self._wait(thread, cancelled)
+        finally:
+            left.set()  # an abandoned call, or one that the user interrupts, stops as soon as it can
         if error := found.exception():
             raise _as_model_error(error, self.model.name) from error
         if cancelled():

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from orchestra_mem.build import language_model, utc_now
+from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
@@ -57,6 +58,7 @@ from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkI
 _MOST_TITLES = 300
 _MOST_NAMED = 50
 _LONGEST = 2_000
+_ANSWER_TIMEOUT_S = 30.0
 _ASKS = re.compile(
     r"\s*(?!(?:please|(?:can|could|would|will) (?:you|we))\b)(?:.*\?|(?:who|what|when|where|why|is|are|how)s?\b.*)\s*",
     re.IGNORECASE | re.DOTALL,
@@ -105,7 +107,8 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         self.hooks = Hooks(memory.events.note_failure)
         self._confirm = confirm
         self._journal = Journal(memory, self.tracker, agent)
-        self._model = memory.model if model is None else language_model(model)
+        used = memory.model if model is None else language_model(model)
+        self._model = ModelWithTimeout(used, timeout_s=_ANSWER_TIMEOUT_S) if used else None
         self._commands = Commands(self.tracker)
         self._answers = Answers(memory, self.tracker, clock, self._model)
         self._tasks = TaskRunner(journal=self._journal, hooks=self.hooks, least_quality=least_quality)

@@ -15,10 +15,9 @@ from itertools import islice, pairwise, product
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.prompts import intent_prompt
-from orchestra_mem.core.text import restore
 from orchestra_mem.errors import ModelError
-from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.orchestrator.intents import DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import (
     FRAGMENT,
@@ -52,7 +51,6 @@ MAX_INTENTS, MAX_TITLES, MAX_COUNT = 16, 100, 1_000
 _LEVELS = frozenset({"1", "2", "3", "4", "5", "higher", "lower"})
 _SURE = 0.7  # for all model answers, because models report no meaningful confidence
 _ANSWER_TOKENS = 400
-_TIMEOUT_S = 30.0
 
 
 def read_line(line: str, titles: Sequence[str] = (), reader: Reader | None = None) -> Parsed:
@@ -68,7 +66,9 @@ def read_line(line: str, titles: Sequence[str] = (), reader: Reader | None = Non
         The parsed line. Unless it is `understood`, its intents need confirmation before they change anything.
     """
     said = line.strip()
-    line, title = _with_title_quoted(said, titles)
+    start, end = (title_in(said, titles) if '"' not in said else None) or (0, 0)
+    title = said[start:end]
+    line = f'{said[:start]}"{title}"{said[end:]}' if title else said
     for text in dict.fromkeys((line, said)) if len(line) <= _LONGEST else ():
         sure = parse_line(text) or parse_foreign(text)
         if sure and (text == said or not any('"' in part for each in sure for part in (*each.titles, each.value))):
@@ -221,19 +221,8 @@ def _merged(intents: Sequence[Intent]) -> tuple[Intent, ...]:
     )
 
 
-def _with_title_quoted(line: str, titles: Sequence[str]) -> tuple[str, str]:
-    """Quote an item title that occurs in a line, so that its words are not read as part of the command.
-
-    Returns:
-        The line, and the title as the line has it; "" if there is none.
-    """
-    place = title_in(line, titles) if titles and '"' not in line else None
-    start, end = place or (0, 0)
-    return f'{line[:start]}"{line[start:end]}"{line[end:]}' if place else line, line[start:end]
-
-
 def suggest(
-    line: str, parsed: Parsed, model: LanguageModel | None, foreground: Callable[[], AbstractContextManager[None]]
+    line: str, parsed: Parsed, model: ModelWithTimeout | None, foreground: Callable[[], AbstractContextManager[None]]
 ) -> Parsed:
     """Put a language model's reading of a line before the classifier's suggestions; `understood` stays False.
 
@@ -246,8 +235,8 @@ def suggest(
     try:
         with foreground():
             schema, prompt = ReadIntents.model_json_schema(), intent_prompt(line)
-            answer = model.generate(prompt, max_tokens=_ANSWER_TOKENS, schema=schema, timeout_s=_TIMEOUT_S)
-        intents = intents_from_json(restore(answer.text))
+            answer = model.ask(prompt, max_tokens=_ANSWER_TOKENS, schema=schema)
+        intents = intents_from_json(answer.text)
     except (ModelError, ValueError) as error:
         logger.warning("the model could not read a line: %s", error)
         return parsed
