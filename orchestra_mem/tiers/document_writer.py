@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from math import inf
 from pathlib import Path
 
@@ -29,6 +30,8 @@ logger = logging.getLogger(__name__)
 WRITE_TRIES = 5
 PATIENCE_S = 2.0  # how long a read or an opening waits for others to write documents: a refresh takes less
 _AGAIN_S = 1.5  # seconds until a busy document is read again
+# How long a save without front matter is told of, unless the document is saved again or is gone.
+_TOLD_FOR = timedelta(days=1)
 # The database stores this character for each byte that is not UTF-8.
 _UNREADABLE = "\ufffd"
 _BACK = "{} was saved without front matter, so lines of the machine are back ({}); to delete any, keep the front matter"
@@ -296,6 +299,9 @@ class DocumentWriter:
         last = self.last_written(name, current)
         text = with_later_time(text, last.text or "")
         untouched = current is not None and last.digest == digest(current)
+        since = self.clock() - _TOLD_FOR if current and current.strip() else self.clock()
+        if any(notice.subject == name and notice.time <= since for notice in self.ledger.notices()):
+            self.ledger.resolve_notices(name, self.clock())
         if untouched and last.left == current and last.text is not None and timeless(last.text) == timeless(text):
             return None
         if current is None:

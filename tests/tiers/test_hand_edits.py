@@ -236,6 +236,23 @@ def test_lines_that_come_back_to_a_text_without_front_matter_are_told(desk: Desk
     assert "front matter" not in desk.problems()
 
 
+@pytest.mark.parametrize("way", ["deleted", "emptied", "a day later"])
+def test_a_text_without_front_matter_is_not_told_of_for_ever(desk: Desk, way: str) -> None:
+    """The problem of a text without front matter goes when the text is deleted, and after a day."""
+    desk.state.save("Nothing.\n")
+    desk.go_on()
+    assert "saved without front matter" in desk.problems()
+    if way == "deleted":
+        desk.state.path.unlink()
+    elif way == "emptied":
+        desk.state.save("")
+    else:
+        desk.clock.now += timedelta(days=1)
+    desk.go_on()
+    assert "front matter" not in desk.problems()
+    assert desk.says(CONSTRAINT) == [RULE]
+
+
 def test_half_a_file_says_nothing(desk: Desk) -> None:
     """A document that is being written is not read, so that the missing half removes no fact."""
     data = desk.state.path.read_bytes()
