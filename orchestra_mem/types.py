@@ -19,6 +19,9 @@ AS_GIVEN = "as_given"
 The value is stored, redacted and expanded like any field. Documents, contexts, fact extraction and search skip it.
 """
 
+SHOWN = "shown"
+"""Key in an operation's `data` that holds an answer from the memory, which is no new memory."""
+
 STORED_ITEM = "store_item"
 """The type of an operation that stores a value under a name, for a program that uses memory as a key-value store.
 
@@ -113,6 +116,11 @@ class Operation(MappingAccess):
     def is_stored(self) -> bool:
         """Whether this is a named value (`STORED_ITEM`), which contexts and documents do not show."""
         return self.type == STORED_ITEM and self.idempotency_key is not None
+
+    @property
+    def is_not_understood(self) -> bool:
+        """Whether an orchestrator found no intent in this line, which may state facts but is no other content."""
+        return isinstance(self.data, dict) and SHOWN in self.data and self.data.get("intent", "") is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -316,8 +316,8 @@ class Lifecycle:
 
         def known() -> ProjectView:
             self.read_edits()
-            recent = [entry.short for entry in self._parts.working.entries()[-5:]]
-            return self._parts.reporter.view(self.session.id if self.session else "", recent)
+            recent = [each.short for each in self._parts.working.entries() if not each.operation.is_not_understood]
+            return self._parts.reporter.view(self.session.id if self.session else "", recent[-5:])
 
         self._parts.reporter.track_documents(self._parts.episodic.update(known, reason))
 

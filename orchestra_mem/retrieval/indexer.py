@@ -213,8 +213,12 @@ class Indexer:
         )
 
     def _own(self, operation: Operation) -> Operation | None:
-        """Return an operation without text repeated from the memory; None if no text is left, and for stored items."""
-        if operation.is_stored or (isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}):
+        """Return an operation without text repeated from the memory.
+
+        None if no text is left, for stored items, and for lines that were not understood.
+        """
+        is_given = isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}
+        if operation.is_stored or operation.is_not_understood or is_given:
             return None
         data = self._echoes.without(without_recalled(operation.data), operation.id)
         if data == operation.data:

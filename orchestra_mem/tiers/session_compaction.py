@@ -275,8 +275,8 @@ def summary_material(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
 
 
 def read_source(operation: Operation) -> Source:
-    """Convert an operation into a source for summarising."""
-    return _source_of(operation, plain_text(operation, max_chars=_MOST_READ))
+    """Convert an operation into a source for summarising; its text is empty if it is a line that was not understood."""
+    return _source_of(operation, "" if operation.is_not_understood else plain_text(operation, max_chars=_MOST_READ))
 
 
 def _source_of(operation: Operation, text: str) -> Source:

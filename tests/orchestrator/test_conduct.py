@@ -9,8 +9,10 @@ import pytest
 from benchmarks.talks import driven, load_talks
 from orchestra_mem import open_memory
 from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
+from orchestra_mem.types import DocumentName, MustKeepKind, OperationFilter
 from orchestra_mem.work_types import WorkItem, WorkStatus
 from tests.builders import cases, promised
+from tests.conftest import Clock
 
 
 @pytest.fixture
@@ -136,6 +138,36 @@ def test_a_yes_is_short_and_half_a_yes_is_none(orchestrator: Orchestrator, answe
 def test_a_talk_ends_with_its_answer(orchestrator: Orchestrator, lines: list[str], answer: str) -> None:
     """Each documented dialogue ends with its documented reply, word for word."""
     assert said(orchestrator, *lines).text == answer
+
+
+# What is remembered
+
+
+def test_a_line_that_was_not_understood_is_no_knowledge(tmp_path: Path) -> None:
+    """Such lines are recorded and searched for facts, but are in no summary, search result or Active Work.
+
+    Summaries do not repeat the answers of the shell either.
+    """
+    lines = ("what does the frobnicator do?", "Ana leads billing", "note: part {} is parsed twice")
+    config = {"orchestrator": {"context_window": {"max_tokens": 8_192}}}
+    with open_memory(tmp_path, config=config, clock=Clock(step_s=600)) as memory:
+        orchestrator = Orchestrator(memory)
+        for number in range(60):
+            reply = orchestrator.execute(lines[number % 3].format(number))
+            assert (reply.outcome is Outcome.NOT_UNDERSTOOD) == (number % 3 < 2)
+        memory.refresh()
+        (session,) = memory.sessions()
+        active = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text(encoding="utf-8")
+        summaries = "".join(summary.text for summary in memory.summaries(session.id))
+        for text, note in ((active, "Note (op 60)"), (summaries, "is parsed twice")):
+            assert note in text
+            assert not any(said in text for said in ("frobnicator", "did not understand", "Try:"))
+        memory.flush_session()
+        found = memory.search("what does the frobnicator do?").hits
+        assert not any("frobnicator" in hit.chunk.text for hit in found)
+        assert "Ana leads billing" in memory.search("who leads billing?").hits[0].chunk.text
+        assert "Ana leads billing" in [fact.text for fact in memory.facts(MustKeepKind.ROLE)]
+        assert memory.count_operations(OperationFilter(type="nl_command")) == 40
 
 
 # Notation and whole dialogues

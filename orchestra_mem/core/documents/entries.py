@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from orchestra_mem.core.text import visible
-from orchestra_mem.types import AS_GIVEN, VERSION, Json, Operation
+from orchestra_mem.types import AS_GIVEN, SHOWN, VERSION, Json, Operation
 
 T = TypeVar("T")
 
@@ -99,7 +99,8 @@ def _body(operation: Operation, max_chars: int) -> str:
 def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
     """Return an operation's content for a summariser: speech as it is, other fields as `Label: value`.
 
-    Ids such as `task_id` and fields such as the speaker are left out. Long values lose their middle.
+    Ids such as `task_id`, fields such as the speaker, and the memory's own answers are left out. Long values lose
+    their middle.
     """
     data = operation.data
     if not isinstance(data, dict):
@@ -109,7 +110,7 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
     for name, value in data.items():
         if left <= 0:
             break
-        if name == AS_GIVEN or name in _FRAME_FIELDS or _NUMBER_FIELD.search(name[-8:]):
+        if name in (AS_GIVEN, SHOWN) or name in _FRAME_FIELDS or _NUMBER_FIELD.search(name[-8:]):
             continue
         text = _named(value) or flat(_ends(value, left), left)
         if text:

@@ -14,12 +14,9 @@ from collections.abc import Callable, Iterable
 
 from orchestra_mem.core.context.assembly import PREAMBLE
 from orchestra_mem.core.text import split_sentences, visible
-from orchestra_mem.types import Json
+from orchestra_mem.types import SHOWN, Json
 
 MARK = "recalled"
-
-SHOWN = "shown"
-"""Name of the field of an operation that holds an answer from the memory."""
 
 _LEAST_WORDS = 6
 """Minimum number of words of a sentence to be recognised: shorter sentences are often repeated by chance."""
