@@ -139,6 +139,8 @@ _SHOWN = {
     "BlamedLine": "line text writer=origin.writer operations=origin.operations time=origin.time",
     "Compressed": "verdict fault? method tokens source_tokens ratio:4 put_back dropped seconds=talk.seconds:3 text",
     "ConfigFault": "source line key problem",
+    "DisclosedEntry": "source kind title time agent also indexed tokens full_tokens likelihood:4 perhaps text "
+    "explanation",
     "DocumentFault": "path line? problem meanwhile",
     "Excerpt": "document heading=passage.heading line=passage.line text=passage.text before behind",
     "Expansion": "reference operations summary fact around place item events memory_item",
@@ -151,7 +153,7 @@ _SHOWN = {
     "MustKeep": "id kind text operation? author timestamp identifiers status superseded_by?",
     "Operation": "id session type data timestamp tokens agent critical idempotency_key",
     "Passage": "line text",
-    "Recommendation": "source text why agent time outcome? full_tokens likelihood:4 project? projects?",
+    "Recommendation": "source text why agent time outcome? full_tokens likelihood:4 perhaps project? projects?",
     "Relevance": "score:6 recency tags affinity priority",
     "Session": "id started status ended archive spilled_through",
     "Summary": "id session level operations=first_operation,last_operation operation_count children parent? document? "

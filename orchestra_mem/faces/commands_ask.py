@@ -292,7 +292,7 @@ def retrieve(
 ) -> CommandResult:
     """Print what the memory has about a task, for a model to read: an index with token costs, then the best entries.
 
-    Exits with 1 if nothing is found.
+    Guesses come last, marked `perhaps`. Exits with 1 if nothing is found.
 
     Example: orchestra-mem retrieve "deploy the shop" --max-tokens 1000
     """
@@ -312,7 +312,7 @@ def recommend(
 ) -> CommandResult:  # fmt: skip
     """Print past decisions, rules, failures and similar tasks that matter for a task, with their sources.
 
-    Exits with 1 if nothing is found.
+    Guesses come last, marked `perhaps`. Exits with 1 if nothing is found.
 
     Example: orchestra-mem recommend "deploy the shop" --json
     """

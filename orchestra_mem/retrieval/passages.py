@@ -104,6 +104,7 @@ FACT_GROUPS = {"decisions": MustKeepKind.DECISION, "rules": MustKeepKind.CONSTRA
 class Recommendation:
     """An excerpt from past work for a task; `full_tokens` is the token count of the full text.
 
+    `likelihood` and `perhaps` are as in `Hit`: a guess is marked `perhaps`.
     `outcome` is the result of that work, empty if unknown; `project` is set if it comes from another project, and
     `projects` then names all that have an equal one.
     """
@@ -116,14 +117,16 @@ class Recommendation:
     agent: str | None = None
     outcome: str = ""
     likelihood: float = 0.0
+    perhaps: bool = False
     project: str = ""
     projects: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
-        """The source with date, agent, outcome and token count of the full text, in one line."""
+        """The source with date, agent, outcome, doubt and token count of the full text, in one line."""
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
-        told = ", ".join(filter(None, (when, self.agent or "", self.outcome, f"{self.full_tokens:,} tokens in full")))
+        doubt, size = "perhaps" * self.perhaps, f"{self.full_tokens:,} tokens in full"
+        told = ", ".join(filter(None, (when, self.agent or "", self.outcome, doubt, size)))
         also = f", also in {named_in_short(self.projects[1:])}" if self.projects[1:] else ""
         return f"{self.project} {self.source} ({told}){also}".lstrip()
 

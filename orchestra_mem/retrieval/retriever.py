@@ -117,7 +117,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         """Retrieve context for a task: an index of entries with their token costs, then the best entries themselves.
 
         Each entry gets its shortest form before any gets more; none takes more than twice an equal share of the budget.
-        If search fails, the result is empty and its notes give the reason.
+        Guesses come last and are marked `perhaps`. If search fails, the result is empty and its notes give the reason.
 
         Args:
             task: Description of the task; any string.
@@ -149,7 +149,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             self._search, task, session=moment.session, agents=who, where=where,
             limit=min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, max_tokens // _ENTRY_TOKENS)),
         )  # fmt: skip
-        disclosed = disclose(recalled.recollections, budget_tokens=max_tokens, counter=self._counter)
+        disclosed = disclose(_guesses_last(recalled.recollections), budget_tokens=max_tokens, counter=self._counter)
         found = RetrievedContext(
             task=task,
             budget_tokens=max_tokens,
@@ -171,6 +171,8 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
     ) -> Recommendations:
         """Return past decisions, rules, failures and similar tasks that are relevant to a task, each with its source.
 
+        Guesses come last in their group and are marked `perhaps`.
+
         Args:
             task: Description of the task; any string.
             agents: Agents for the task. Only entries that all of them may see are used; their own rank slightly higher.
@@ -187,11 +189,11 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             raise ValueError(f"limit is {limit}: must be at least 0")
         notes: dict[str, None] = {}
 
-        def recalled(*tiers: Tier, kinds: tuple[str, ...] = ()) -> tuple[RetrievedPassage, ...]:
+        def recalled(*tiers: Tier, kinds: tuple[str, ...] = ()) -> list[RetrievedPassage]:
             wanted = replace(where, tiers=tiers, kinds=kinds)
             found = recall(self._search, task, session=moment.session, agents=agents, where=wanted, limit=2 * limit)
             notes.update(dict.fromkeys(found.notes))
-            return tuple(each for each in found.recollections if is_match(each.hit))
+            return _guesses_last([each for each in found.recollections if is_match(each.hit)])
 
         groups: dict[str, list[Recommendation]] = {"similar_tasks": []}
         told = ""
@@ -220,6 +222,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         return Recommendation(
             source=found.source, text=text, why=found.why, full_tokens=self._counter.count(found.whole),
             time=found.hit.chunk.time, agent=found.hit.chunk.agent, likelihood=found.hit.likelihood,
+            perhaps=found.hit.perhaps,
         )  # fmt: skip
 
     def _is_told_by_facts(self, operation: Operation, where: SearchFilter) -> bool:
@@ -260,6 +263,10 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
                 "hits": self._hits,
                 "misses": self._misses,
             }
+
+
+def _guesses_last(found: Sequence[RetrievedPassage]) -> list[RetrievedPassage]:
+    return sorted(found, key=lambda each: each.hit.perhaps)
 
 
 def outcome_of(operation: Operation) -> str:

@@ -224,6 +224,20 @@ def test_recommend_prints_what_past_work_says(filled: Program) -> None:
     assert filled.json("retrieve", "zzqqxy", exit_code=1)["entries"] == []
 
 
+def test_a_guess_about_past_work_is_called_one(said: Program) -> None:
+    """`retrieve` and `recommend` mark guesses `perhaps` as `search` does, and put them last; the exit code stays 0."""
+    wall = "decide on the colour of the wall"
+    assert "No certain hits; perhaps:" in said("search", wall)
+    assert re.match(
+        r"Past decisions .*\n```recalled K1 \([\d-]+, perhaps, \d+ tokens in full\)\n", said("recommend", wall)
+    )
+    assert [each["perhaps"] for each in said.json("recommend", wall)["decisions"]] == [True]
+    assert ", perhaps), " in said("retrieve", wall).split("```")[1]
+    colour = said.json("retrieve", "login screen colour")["entries"]
+    assert [(each["perhaps"], each["likelihood"] < 0.04) for each in colour] == [(False, False), (True, True)]
+    assert "perhaps" not in said("recommend", "bcrypt")
+
+
 @pytest.mark.parametrize("command", ["retrieve", "recommend"])
 @pytest.mark.parametrize("task", ["", " \n\t"])
 def test_without_a_task_it_says_what_is_missing(filled: Program, command: str, task: str) -> None:

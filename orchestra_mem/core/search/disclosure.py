@@ -54,13 +54,12 @@ class RetrievedPassage:
 
     @property
     def label(self) -> str:
-        """The source with kind, date and agent, in one line; a known agent's message goes without the kind."""
+        """The source with kind, date, agent and doubts, in one line; a known agent's message goes without the kind."""
         chunk = self.hit.chunk
         kind = "" if chunk.agent and chunk.kind == "message" else chunk.kind
         when = chunk.time.strftime("%Y-%m-%d") if chunk.time else ""
         named = (_named(each) for each in (kind, when, chunk.agent or ""))
-        gone = f"superseded by {self.hit.superseded_by}" if self.hit.superseded_by else ""
-        return f"{_named(self.source)} ({', '.join(filter(None, (*named, gone)))})"
+        return f"{_named(self.source)} ({', '.join(filter(None, named))}{self.hit.doubt})"
 
     @property
     def why(self) -> str:
@@ -93,7 +92,8 @@ class DisclosedEntry:
     """How a passage is shown.
 
     `indexed`: Whether it has an index line. `text`: In full, shortened, or empty if left out. `tokens`: Size of `text`.
-    `full_tokens`: Size of the longest form. `explanation`: Why the passage was retrieved and has this form.
+    `full_tokens`: Size of the longest form. `likelihood`, `perhaps`: As in `Hit`. `explanation`: Why the passage was
+    retrieved and has this form.
     """
 
     source: str
@@ -105,6 +105,8 @@ class DisclosedEntry:
     indexed: bool
     tokens: int
     full_tokens: int
+    likelihood: float
+    perhaps: bool
     text: str
     explanation: str
 
@@ -252,6 +254,8 @@ class _Layout:
             indexed=indexed,
             tokens=placement.tokens if placement else 0,
             full_tokens=costs[-1],
+            likelihood=recollection.hit.likelihood,
+            perhaps=recollection.hit.perhaps,
             text=placement.text if placement else "",
             explanation=f"{recollection.why}; {how}{also}",
         )
