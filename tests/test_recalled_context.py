@@ -10,6 +10,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.items import Part
+from orchestra_mem.search_types import SearchFilter, Tier
 from orchestra_mem.types import DocumentName
 from tests.conftest import Clock, record
 
@@ -44,6 +45,41 @@ def test_what_answers_the_query_stands_behind_the_newest_operations(memory: Orch
     assert "rank 1 by words" in line
     assert line.endswith("; in full")
     assert "recalled_memories" not in memory.explain("step")
+
+
+@pytest.mark.parametrize(
+    ("said", "agent", "label"),
+    [
+        ({"speaker": "Caroline"}, None, "2025-01-15, Caroline"),
+        ({"speaker": "Caroline"}, "recorder", "2025-01-15, Caroline"),
+        ({"from": "Caroline"}, None, "2025-01-15, Caroline"),
+        ({"role": "user"}, None, "2025-01-15, user"),
+        ({"role": "user"}, "dana", "2025-01-15, dana"),
+        ({}, None, "message, 2025-01-15"),
+    ],
+)
+def test_a_recalled_message_names_who_said_it(
+    tmp_path: Path, clock: Clock, said: dict[str, str], agent: str | None, label: str
+) -> None:
+    """The label of a recalled message has its speaker, the agent that recorded it, or else its role."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        memory.record_operation("message", {**said, "text": "My dog is called Oscar."}, agent=agent)
+        memory.flush_session()
+        recalled = memory.get_orchestrator_context("next", query="what is the dog called?").recalled
+    assert f"```recalled op 1 ({label})\nMy dog is called Oscar.\n```\n" in recalled
+
+
+def test_a_recalled_fact_names_its_speaker_once(tmp_path: Path, clock: Clock) -> None:
+    """A recalled fact is labelled with the speaker of its operation, unless its text begins with the name."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        memory.record_operation("message", {"speaker": "Melanie", "text": "I am the owner of the billing service."})
+        memory.record_operation("message", {"speaker": "Melanie", "text": "We decided to fire the kiln on Mondays."})
+        memory.flush_session()
+        facts = SearchFilter(tiers=(Tier.SEMANTIC,))
+        found = memory.retriever.retrieve_context("billing service, and when we fire the kiln", where=facts)
+    texts = [each.text for each in found.entries]
+    assert "```recalled K1 (role, 2025-01-15)\nMelanie: I am the owner of the billing service.\n```\n" in texts
+    assert "```recalled K2 (decision, 2025-01-15, Melanie)\nWe decided to fire the kiln on Mondays.\n```\n" in texts
 
 
 def test_what_the_context_has_already_is_not_recalled_again(memory: OrchestratorContextManager) -> None:

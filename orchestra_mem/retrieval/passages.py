@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from orchestra_mem.core.documents.entries import plain_text
+from orchestra_mem.core.documents.entries import NAME_FIELDS, first_field, plain_text
 from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage, distinct
 from orchestra_mem.core.search.echoes import fenced, plain_words, without_recalled
 from orchestra_mem.core.text import neutralise
@@ -80,13 +80,15 @@ def _preferred(answer: Answer, agents: Sequence[str]) -> list[Hit]:
 
 
 def _recollection(hit: Hit, search: MemorySearch) -> RetrievedPassage:
-    text = hit.chunk.text
+    text, speaker = hit.chunk.text, ""
     if operation := find_operation(search.indexer.log, hit.chunk.operation):
         data = without_recalled(operation.data)  # without fences and contexts that the memory had rendered into it
         whole = plain_text(replace(operation, data=data), max_chars=8_000).strip()
+        speaker = first_field(data, NAME_FIELDS) or hit.chunk.agent or operation.agent or first_field(data, ("role",))
     else:
         whole = search.section(hit)
-    return RetrievedPassage(hit=hit, passage=text, whole=whole if plain_words(text) in plain_words(whole) else text)
+    whole = whole if plain_words(text) in plain_words(whole) else text
+    return RetrievedPassage(hit=hit, passage=text, whole=whole, speaker=speaker)
 
 
 def find_operation(log: EventLog, number: int) -> Operation | None:

@@ -13,17 +13,17 @@ from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.documents.entries import Entry, plain_text
+from orchestra_mem.core.documents.entries import NAME_FIELDS, Entry, first_field, plain_text
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
-from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
+from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.core.text import visible
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.draft_placing import DraftPlacer, body, says
 from orchestra_mem.tiers.fact_extractor import HEAVIEST, FactExtractor
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.types import Author, Json, Operation, Session, Summary, VersionReason
+from orchestra_mem.types import Author, Operation, Session, Summary, VersionReason
 
 if TYPE_CHECKING:
     from orchestra_mem.core.summaries.drafts import Draft, Material, Source
@@ -34,8 +34,6 @@ logger = logging.getLogger(__name__)
 _TASK_FIELDS = ("task_id", "task", "story_id", "story", "ticket", "issue")
 # Characters of an operation that a summariser reads, from both ends. Facts are extracted from the complete operation.
 _MOST_READ = 2_400
-_SPEAKER_FIELDS = ("speaker", "author", "role", "from")
-_FIELD_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,8 +287,8 @@ def _source_of(operation: Operation, text: str) -> Source:
         type=operation.type,
         text=text,
         tokens=operation.entry_tokens,
-        task=_first_field(operation.data, _TASK_FIELDS),
-        speaker=_first_field(operation.data, _SPEAKER_FIELDS),
+        task=first_field(operation.data, _TASK_FIELDS),
+        speaker=first_field(operation.data, (*NAME_FIELDS, "role")),
         weight=_weight(operation),
     )
 
@@ -311,17 +309,6 @@ def _weight(operation: Operation) -> float:
 
             return 0.2 if outputs_file_content(operation) else 0.5
     return 1.0
-
-
-def _first_field(data: Json, names: Sequence[str]) -> str:
-    """Return the first non-blank value of the named fields, escaped and on one line; empty if all are blank."""
-    if isinstance(data, dict):
-        for name in names:
-            value = data.get(name)
-            if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-                # Summaries show the value, so it is escaped like all other recorded data.
-                return squeeze(visible(str(value).strip()[:_FIELD_CHARS]))
-    return ""
 
 
 def _as_shown(known: Sequence[Summary], blocks: Mapping[int, Block]) -> tuple[list[Summary], set[int]]:

@@ -7,12 +7,13 @@ quoted, so that nothing in an operation can start a heading.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import TypeVar
 
-from orchestra_mem.core.text import visible
+from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.types import AS_GIVEN, SHOWN, VERSION, Json, Operation
 
 T = TypeVar("T")
@@ -32,6 +33,10 @@ _PLACE = re.compile(r"line \d+")  # a field of an imported note: its name is onl
 _VERSIONED = ("note", "rules")  # types of imported operations that have a digest of their source
 # Fields that only identify things; other fields name the same things readably.
 _NUMBER_FIELD = re.compile(r"(?:^|_)(?:id|uuid|hash|sha)$", re.IGNORECASE)
+NAME_FIELDS = ("speaker", "author", "from")
+"""Fields that name who said something."""
+
+_FIELD_CHARS = 80
 # Fields about how something was said or done, rather than its content.
 _FRAME_FIELDS = frozenset(
     "speaker author role from tool added deleted files_changed tokens agent intent changed spoken_of undone "
@@ -117,6 +122,17 @@ def plain_text(operation: Operation, *, max_chars: int = 64_000) -> str:
             lines.append(text if name in SPEECH_FIELDS or _PLACE.fullmatch(name) else f"{label(name)}: {text}")
             left -= len(lines[-1])
     return "\n".join(lines)
+
+
+def first_field(data: Json, names: Sequence[str]) -> str:
+    """Return the first non-blank value of the named fields, escaped and on one line; empty if all are blank."""
+    if isinstance(data, dict):
+        for name in names:
+            value = data.get(name)
+            if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+                # Summaries and labels show the value, so it is escaped like all other recorded data.
+                return squeeze(visible(str(value).strip()[:_FIELD_CHARS]))
+    return ""
 
 
 def _named(value: Json) -> str:

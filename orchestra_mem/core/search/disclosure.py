@@ -34,12 +34,13 @@ class RetrievedPassage:
     """A passage of the memory that answers a question.
 
     `passage` is the text of the hit, or of several in one section. `whole` is the text of the operation, section or
-    summary that contains it. `also` lists other sources with the same text.
+    summary that contains it. `speaker` said it, empty if unknown. `also` lists other sources with the same text.
     """
 
     hit: Hit
     passage: str
     whole: str
+    speaker: str = ""
     also: tuple[str, ...] = ()
 
     @property
@@ -54,11 +55,15 @@ class RetrievedPassage:
 
     @property
     def label(self) -> str:
-        """The source with kind, date, agent and doubts, in one line; a known agent's message goes without the kind."""
+        """The source with kind, date, speaker or agent, and doubts, in one line.
+
+        If somebody said a message, the kind is left out; if the passage begins with a name, the name is.
+        """
         chunk = self.hit.chunk
-        kind = "" if chunk.agent and chunk.kind == "message" else chunk.kind
+        who = self.speaker or chunk.agent or ""
+        kind = "" if who and chunk.kind == "message" else chunk.kind
         when = chunk.time.strftime("%Y-%m-%d") if chunk.time else ""
-        named = (_named(each) for each in (kind, when, chunk.agent or ""))
+        named = (_named(each) for each in (kind, when, "" if self.passage.startswith(f"{who}:") else who))
         return f"{_named(self.source)} ({', '.join(filter(None, named))}{self.hit.doubt})"
 
     @property
