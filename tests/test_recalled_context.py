@@ -12,7 +12,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.search_types import SearchFilter, Tier
 from orchestra_mem.types import DocumentName
-from tests.conftest import Clock, record
+from tests.conftest import RULES, Clock, record
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
 OLD = "She told me of the saffron gateway, of port 8443 and of the blue proxy."
@@ -45,6 +45,18 @@ def test_what_answers_the_query_stands_behind_the_newest_operations(memory: Orch
     assert "rank 1 by words" in line
     assert line.endswith("; in full")
     assert "recalled_memories" not in memory.explain("step")
+
+
+@pytest.mark.parametrize("budget", [700, 1_500, 3_000])
+def test_the_documents_need_not_make_room_for_guesses(tmp_path: Path, clock: Clock, budget: int) -> None:
+    """A context with a query shows all rules if what matches the query leaves room for them."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        for rule in RULES:
+            memory.record_operation("message", {"role": "user", "text": rule})
+        memory.flush_session()
+        for query in ("how do I cook pasta?", "who approves refunds?", "how do I cook rice?"):
+            context = memory.get_orchestrator_context("next", budget, query=query).render()
+            assert [rule for rule in RULES if rule not in context] == [], query
 
 
 @pytest.mark.parametrize(
