@@ -230,7 +230,8 @@ def open_store(
     Args:
         place: The paths of the memory.
         settings: The project's settings.
-        database: The memory's database. A server also shares the documents; with a file, or None, they are local.
+        database: The memory's database. A server also shares the documents; with a file, or None, they are local. Where
+            this user may only read, the documents on the server are read, and none are copied to this machine.
         write_point: Called before and after each change on the disk, with the name of the step.
         read_only: Refuse all writes.
     """
@@ -243,12 +244,16 @@ def open_store(
     if database is None or not storage.url:
         return FileDocumentStore(**how)
     from orchestra_mem.adapters.database.postgres import PostgresDatabase
+    from orchestra_mem.adapters.files.served import ServedDocumentStore
     from orchestra_mem.adapters.files.shared import SharedDocumentStore
     from orchestra_mem.stores.shared_files import SharedFiles
 
     assert isinstance(database, PostgresDatabase)
+    folders, files = {"sessions": place.sessions, "memory": place.memory}, SharedFiles(database)
+    if how["read_only"]:
+        return ServedDocumentStore(folders, files=files, **how)
     return SharedDocumentStore(
-        {"sessions": place.sessions, "memory": place.memory}, files=SharedFiles(database),
+        folders, files=files,
         exclusive=lambda timeout_s: database.exclusive("documents", timeout_s=timeout_s),
         copies=working_copy(database, place.home, storage.schema_name),
         machine=machine_name(settings), **how,

@@ -37,16 +37,15 @@ ANEW = "the next search rebuilds it; nothing is lost, because the index is deriv
 def check_documents(project: Path, settings: Settings) -> list[DocumentFault]:
     """Find the faults of the episodic documents, the catalog's documents, and the documents of live sessions.
 
-    A missing episodic document is a fault if there is a database.
+    A missing episodic document is a fault if there is a database, or a working copy of the documents on a server.
     """
     place = Place.of(project, settings)
     folders = [path for path in (place.memory, place.sessions) if path.exists() and not path.is_dir()]
     if folders:
         refused = "no memory can be opened here"
         return [DocumentFault(path=str(path), line=0, problem="is not a folder", meanwhile=refused) for path in folders]
-    file = database_file(place.home, settings)
-    kept = file is None or file.exists()
-    paths = [path for path in place.documents() if kept or path.exists()]
+    file = database_file(place.home, settings) or place.home / COPIES_FILE  # without that, this folder has no copies
+    paths = [path for path in place.documents() if file.exists() or path.exists()]
     paths += [*sorted(place.memory.glob("catalog/*.md")), *sorted(place.sessions.glob("session_*.md"))]
     rules = Redactor(key=b"", **dict(settings.redaction))
     return [problem for path in paths for problem in check_document(path, project, settings, rules)]

@@ -235,16 +235,17 @@ def _versions(memory: OrchestratorContextManager) -> Iterator[Finding]:
         yield fault("versions", str(error))
         return
     for version in versions:
-        if not os.access(version.path, os.R_OK):
+        if os.path.exists(version.path) and not os.access(version.path, os.R_OK):
             yield fault("versions", f"{version.path} cannot be read", "give this user permission to read it")
     yield sound("versions", f"{len(versions):,} earlier versions")
 
 
 def _sessions(memory: OrchestratorContextManager, last: int) -> Iterator[Finding]:
     sessions = memory.sessions()
-    folder = memory.session_memory.place.folder
+    folder, store = memory.session_memory.place.folder, memory.session_memory.store
     for session in sessions:
-        if session.status is SessionStatus.ARCHIVED and session.archive and not (folder / session.archive).exists():
+        is_missing = session.archive and store.state(folder / session.archive) is None
+        if session.status is SessionStatus.ARCHIVED and is_missing:
             advice = f"its operations still exist: `orchestra-mem ops --session {session.id[:8]}`"
             yield note("sessions", f"{session.archive} is missing", advice)
     yield sound("sessions", f"{len(sessions):,} so far; the newest operation is op{last}" if last else "none yet")

@@ -310,9 +310,9 @@ _RIGHTS = (
     "WHERE relkind = 'r' AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'schema_version'::regclass)"
 )
 _READ_ONLY = (
-    "this user cannot write to all tables of schema {} of {}, and the documents in this folder are not updated, so "
-    "contexts may lack or show old text; grant INSERT, UPDATE and DELETE on its tables to this user, or name a server "
-    "that is no read-only replica, then open the memory again"
+    "this user cannot write to all tables of schema {} of {}, and documents are read from there: edits in this folder "
+    "are not read; grant INSERT, UPDATE and DELETE on its tables to this user, or name a server that is no read-only "
+    "replica, then open the memory again"
 )
 # Each statement must see everything committed before it, whatever the server's default isolation level.
 _ISOLATION = r"-c default_transaction_isolation=read\ committed"

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.adapters.files.versions import version_document
-from orchestra_mem.adapters.files.working_copies import CopyHistory, Folders, Follower
+from orchestra_mem.adapters.files.working_copies import CopyHistory, Folders
 from orchestra_mem.core.documents.copies import Copy, merge_copy, stamped, unstamped
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageReadOnlyError
 from orchestra_mem.stores.shared_files import SharedFiles
@@ -71,13 +71,12 @@ class SharedDocumentStore(FileDocumentStore):
         self._all_seen_s = -_ALL_EVERY_S
         self._left: object = None
         self._left_s = 0.0
-        self._follower: Follower | None = None
 
     @contextmanager
     def lock(self, *, timeout_s: float | None = None) -> Iterator[None]:
         """Keep other machines, processes and threads from writing documents, and synchronise the local copies."""
         with super().lock(timeout_s=timeout_s):
-            if self._read_only or self._brings:
+            if self._brings:
                 yield
             elif self._holder == get_ident():
                 if self._saved():  # edits since the lock was taken
@@ -94,8 +93,6 @@ class SharedDocumentStore(FileDocumentStore):
 
     def follow(self) -> None:
         """Apply the changes of other machines, and share local edits."""
-        if self._read_only:
-            return
         found = self._saved(), self._files.last_revision()
         if not (self._is_due or found[0] or found[1] > self._copies.through):
             return
@@ -105,15 +102,8 @@ class SharedDocumentStore(FileDocumentStore):
                 pass
             self._left, self._left_s = found, time.monotonic()
 
-    def begin_following(self) -> None:
-        """Call `follow` periodically in a separate thread until `close`; the thread does not keep the store alive."""
-        if not self._read_only:
-            self._follower = Follower(self)
-
     def close(self) -> None:
-        """Stop the thread, and close the database of earlier contents."""
-        if self._follower is not None:
-            self._follower.end()
+        """Close the database of earlier contents."""
         self._copies.close()
 
     # Synchronising the copies with the server's files

@@ -90,11 +90,8 @@ class FileDocumentStore(DocumentReader):
     def follow(self) -> None:
         """Do nothing: no other machine shares these documents."""
 
-    def begin_following(self) -> None:
-        """Do nothing. A store that other machines share calls `follow` periodically in the background until `close`."""
-
     def close(self) -> None:
-        """Stop background work."""
+        """Do nothing: no file stays open."""
 
     @contextmanager
     def _changing(self, doing: str, path: Path) -> Iterator[None]:
@@ -282,11 +279,9 @@ class FileDocumentStore(DocumentReader):
         Raises:
             StorageError: The version's file is gone or cannot be read.
         """
-        path = Path(version.path)
-        with telling("reading", path), suppress(FileNotFoundError):
-            if path.is_file():  # a FIFO would never end
-                return decode(path.read_bytes())
-        raise StorageError(f"{path} does not exist any more")
+        if (data := self._read_bytes(Path(version.path))) is None:
+            raise StorageError(f"{version.path} does not exist any more")
+        return decode(data)
 
     def prune_versions(self, document: str, keep: int) -> int:
         """Remove the machine's versions except the newest `keep`; return the number removed. People's versions stay."""
