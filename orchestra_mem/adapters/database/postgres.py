@@ -270,7 +270,7 @@ class PostgresDatabase(SqlDatabase):
     def _told(self, error: psycopg.Error, doing: str) -> StorageError:
         text = f"{doing}: {self._name}: {' '.join(str(error).split())}"
         if isinstance(error, psycopg.errors.LockNotAvailable):
-            who = self._who_writes()
+            who = self.who_writes()
             return LockTimeoutError(
                 f"{text}; locked by {who}: end that process if it hangs, or see storage.busy_timeout_s"
             )
@@ -289,8 +289,8 @@ class PostgresDatabase(SqlDatabase):
             return ServerAwayError(f"{text}; the server cannot be reached: check that it runs, and storage.url")
         return StorageError(text)
 
-    def _who_writes(self) -> str:
-        """Return the application name of the connection that holds the schema's lock."""
+    def who_writes(self) -> str:
+        """See `SqlDatabase.who_writes`."""
         with suppress(psycopg.Error), self._pool.connection(_AWAY_S) as connection:
             if (row := connection.execute(_HOLDS.format(self.schema)).fetchone()) and row[0]:
                 return str(row[0])

@@ -19,7 +19,14 @@ from filelock import FileLock, Timeout
 from orchestra_mem.adapters.files.exchange import exchange, interrupted_save, link_new, put_back, settled, staging_path
 from orchestra_mem.adapters.files.reading import DocumentReader, decode, encode, sync_folder, write_all
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_document, version_name
-from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError, telling
+from orchestra_mem.errors import (
+    DocumentConflictError,
+    LockTimeoutError,
+    StorageError,
+    StorageReadOnlyError,
+    lock_holder,
+    telling,
+)
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, Version, VersionReason
 
@@ -77,8 +84,8 @@ class FileDocumentStore(DocumentReader):
                     self._process_lock.acquire(timeout=timeout_s)
                 except Timeout:
                     raise LockTimeoutError(
-                        f"another process has locked {self._lock_file}{told}; "
-                        "see storage.lock_timeout_s, or end that process"
+                        f"{lock_holder(self._lock_file)} has locked {self._lock_file}{told}; "
+                        "end that process if it hangs, or see storage.lock_timeout_s"
                     ) from None
             try:
                 yield
