@@ -152,7 +152,7 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
         rows += [(f"{PACKED} {number}", redactor.counts(former or "")) for number, former in former_texts(database)]
         if settings.storage.url and (place.home / COPIES_FILE).exists():
-            with closing(working_copy(database, place.home, settings.storage.schema_name)) as copies:
+            with closing(working_copy(database, place.home, settings)) as copies:
                 rows += [(f"{COPIES_FILE}, {row[0]}", redactor.counts(text)) for _, text, row in copies.former()]
     for path in _documents(place, is_shared=bool(settings.storage.url)):
         lines = Counter(redactor.places(_read(path)))
@@ -189,7 +189,7 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
                 text = store.read(path) or ""
                 store.replace(path, redactor.text(text), expected=text, name="redact")
             if settings.storage.url:
-                with closing(working_copy(database, place.home, settings.storage.schema_name)) as copies:
+                with closing(working_copy(database, place.home, settings)) as copies:
                     texts += copies.change_former(redactor.text)
         finally:  # even if nothing was left to redact: an earlier call may have been killed here
             database.compact()
