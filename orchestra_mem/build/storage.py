@@ -146,7 +146,7 @@ def open_database(
     try:
         if not moving and (words := moved_words(database)):
             raise StorageError(words)
-        if not moving and path is None:
+        if not (moving or path or database.read_only):
             working_copy(database, home, settings)
     except BaseException:
         database.close()
@@ -163,14 +163,12 @@ def working_copy(database: SqlDatabase, home: Path, settings: Settings) -> CopyH
     from orchestra_mem.adapters.files.working_copies import CopyHistory
 
     path, memory, server = home / COPIES_FILE, project_key(database, "working copy").hex(), server_name(settings)
-    if not database.read_only and not path.exists() and not _is_left(home / _FILE):
+    if not path.exists() and not _is_left(home / _FILE):
         raise StorageError(
             f"{home / _FILE} has a memory, and {server} has a different one: move the memory of the file to a separate "
             "schema (storage.schema_name) with `orchestra-mem move`, or move the file away first"
         )
     copies = CopyHistory(path)
-    if database.read_only:
-        return copies
     if (known := copies.about("memory") or memory) != memory:
         was = copies.about("place") or "another place"
         here = "the one that is there now" if was == server else f"the one in {server}"

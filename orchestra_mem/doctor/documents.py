@@ -152,7 +152,9 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
         rows += [(f"{PACKED} {number}", redactor.counts(former or "")) for number, former in former_texts(database)]
         if settings.storage.url and (place.home / COPIES_FILE).exists():
-            with closing(working_copy(database, place.home, settings)) as copies:
+            from orchestra_mem.adapters.files.working_copies import CopyHistory
+
+            with closing(CopyHistory(place.home / COPIES_FILE)) as copies:
                 rows += [(f"{COPIES_FILE}, {row[0]}", redactor.counts(text)) for _, text, row in copies.former()]
     for path in _documents(place, is_shared=bool(settings.storage.url)):
         lines = Counter(redactor.places(_read(path)))

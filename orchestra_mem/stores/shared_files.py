@@ -41,10 +41,6 @@ class SharedFiles(Stored):
         text: str | None = self._database.value("SELECT text FROM shared_files WHERE name = ?", (name,))
         return text and _HELD.sub(_given, text)
 
-    def last_revision(self) -> int:
-        """Return the number of the newest revision, 0 if there is none."""
-        return int(self._database.value("SELECT coalesce(max(revision), 0) FROM shared_files"))
-
     def put_all(self, files: Sequence[SharedFile]) -> list[int]:
         """Store new revisions of all files or of none, as `put` does, and return their numbers."""
         with self._database.transaction("sharing"):

@@ -93,8 +93,8 @@ class SharedDocumentStore(FileDocumentStore):
 
     def follow(self) -> None:
         """Apply the changes of other machines, and share local edits."""
-        found = self._saved(), self._files.last_revision()
-        if not (self._is_due or found[0] or found[1] > self._copies.through):
+        found = self._saved(), self._files.sizes_after(self._copies.through)
+        if not (self._is_due or any(found)):
             return
         # A document that cannot be read or written now is retried later, so that the lock is free meanwhile.
         if found != self._left or time.monotonic() >= self._left_s + _AGAIN_S:
@@ -156,9 +156,9 @@ class SharedDocumentStore(FileDocumentStore):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
         gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
-        for file in self._files.newer_than(0) if gone else ():
-            if file.name in gone and file.text is not None:
-                self._write(file, file.text, None)
+        for name in gone:
+            if (text := self._files.text(name)) is not None:
+                self._write(self._file(name, text), text, None)
 
     def _here(self, path: Path) -> Copy | None:
         """Return a file's content, None if it does not exist; raise a conflict if it is being saved or is not text."""
