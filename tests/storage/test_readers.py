@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import NotFoundError, OrchestratorContextManager, StorageReadOnlyError
+from orchestra_mem.build import initialise
 from orchestra_mem.doctor.backups import make_backup, restore_backup
 from orchestra_mem.doctor.documents import check_documents
 from orchestra_mem.doctor.memory import Health, diagnose
@@ -91,10 +92,11 @@ def test_a_reader_is_refused_every_change_in_words(laptop: Machine, reader: Mach
 
 
 def test_doctor_and_check_find_no_copies_missing_at_a_reader(laptop: Machine, reader: Machine) -> None:
-    """A reader's folder has no copies of documents, which is no fault."""
+    """A reader's folder has no copies of documents: `init` names none, and that is no fault."""
     with laptop.open() as owner:
         owner.flush_session()
     reader.write_settings()
+    assert [name for name in initialise(reader.project).made if name.startswith(".obra/memory/")] == []
     assert check_documents(reader.project, reader.settings()) == []
     findings = diagnose(reader.project)
     assert [each for each in findings if each.health is Health.FAULT] == []

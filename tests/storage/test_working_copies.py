@@ -428,6 +428,7 @@ def test_a_folder_that_may_only_be_read_has_the_name_on_the_server(
     closed_to_writing(folder, monkeypatch)
     with desk.open(config={**desk.config, "project": {"id": "8", "name": "Desk"}}) as memory:
         assert len(memory.operations()) == 2
+        assert memory.documents.text("decision_log").count("rye bread on Tuesdays") == 1
     listed = [json.loads(file.read_text("utf-8")) for file in (home / "projects").iterdir()]
     assert [(each["id"] == "8", each["name"]) for each in listed] == [(False, "Bread")] * 2
     assert [*folder.iterdir()] == []
