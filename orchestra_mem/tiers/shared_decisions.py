@@ -112,7 +112,8 @@ class SharedDecisions:
             # Imported here, as NumPy loads slowly and most contexts do not need it.
             from orchestra_mem.core.facts.superseding import contradicted
 
-            said = {squeeze(fact.text).casefold(): fact for fact in own}
+            # With the words that people have replaced: a fact that was shared and then reworded is the same fact.
+            said = {squeeze(text).casefold(): fact for fact in own for text in (fact.found, fact.text) if text}
             later = {each.number: said.get(squeeze(each.text).casefold()) for each in entries}
             news = [each for each in entries if squeeze(each.text).casefold() not in said]
             when = own[0].timestamp

@@ -465,6 +465,17 @@ def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: 
     assert part_of(other) == ["- We decided to use PostgreSQL for storage. (from shop)"]
 
 
+def test_a_shared_rule_that_its_own_project_has_reworded_is_not_against_it(home: Path, opened: Open) -> None:
+    """A project that rewords a rule which it shared is not told that the shared words do not apply to it."""
+    shop = opened("shop", "Never log card numbers or CVVs, not even masked.")
+    shop.share_decision("K1")
+    shop.refresh()
+    edit(shop.episodic_memory.path("project_state"), (" or CVVs, not even masked. (K1)", " or CVVs. (K1)"))
+    shop.refresh()
+    assert shop.facts()[0].text == "Never log card numbers or CVVs."
+    assert part_of(shop) == []
+
+
 @pytest.mark.parametrize("reworded", [False, True])
 def test_the_log_says_which_decision_is_perhaps_superseded(
     home: Path, opened: Open, run: Program, tmp_path: Path, *, reworded: bool
