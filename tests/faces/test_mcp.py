@@ -169,7 +169,7 @@ def test_work_moves_on(server: Connection) -> None:
     """A work item can be added and moved, and its history has the reason."""
     made = server("work_add", kind="task", title="Ask Ann", description="She knows.", assignee="bob")
     number = int(made.removeprefix("Added task ").removesuffix(".\n"))
-    moved = server("work_set", id=number, status="in progress", reason="she is there")
+    moved = server("work_set", id=number, status="in-progress", reason="she is there")
     assert moved == f"task {number} is in progress.\n"
     shown = server("work_show", id=number)
     assert "She knows." in shown
