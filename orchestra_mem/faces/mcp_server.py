@@ -157,12 +157,12 @@ class MemoryTools:
         where = WorkFilter(
             kinds=tuple(kinds), statuses=tuple(statuses), parent=parent, text=text, limit=offset + limit + 1
         )
-        found = self._caller.offered("state").items(where)[offset:]
+        found = self._caller.view.state.items(where)[offset:]
         return self._entries([*map(_item, found)], "work", limit, offset, max_tokens)
 
     def work_show(self, id: Number, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
         """Show a work item: its text, progress, blockers and newest changes. Costs up to max_tokens."""
-        found = work_record(self._caller.memory, id, 20)
+        found = work_record(self._caller.view, id, 20)
         item, done = found["item"], found["progress"]
         lines = [
             _item(item), item.description, *(f"accepted when: {each}" for each in item.acceptance),
@@ -180,7 +180,7 @@ class MemoryTools:
         assignee: Name | None = None,
     ) -> str:  # fmt: skip
         """Add a milestone, epic, story, task or subtask to the work plan. Costs about 10 tokens."""
-        item = self._caller.offered("state").create(
+        item = self._caller.view.state.create(
             kind, title, description=description, parent=parent, priority=priority, depends_on=depends_on,
             assignee=assignee, author=Author.MACHINE,
         )  # fmt: skip
@@ -192,17 +192,16 @@ class MemoryTools:
         reason: Annotated[str, Field(max_length=4_000, description="Why, for example what blocks it.")] = "",
     ) -> str:  # fmt: skip
         """Move a work item to another status; its history keeps the earlier one. Costs about 10 tokens."""
-        item = self._caller.offered("state").set_status(id, status, reason=reason, author=Author.MACHINE)
+        item = self._caller.view.state.set_status(id, status, reason=reason, author=Author.MACHINE)
         update_documents(self._caller.memory)
         return f"{item.kind} {item.id} is {item.status}.\n"
 
     def sessions(self, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
         """List the sessions, newest first, each with its summary. Costs about 100 tokens an entry."""
-        found, summary = self._caller.offered("sessions")()[::-1], self._caller.offered("session_summary")
         entries = []
-        for each in found[offset : offset + limit + 1]:
-            told, until = summary(each.id), f" to {short_time(each.ended)}" if each.ended else ""
-            text = f"\n  {_cut(told.text)}" if told else ""
+        for each in self._caller.view.sessions()[::-1][offset : offset + limit + 1]:
+            until = f" to {short_time(each.ended)}" if each.ended else ""
+            text = f"\n  {_cut(told.text)}" if (told := self._caller.view.session_summary(each.id)) else ""
             entries.append(f"{each.id} {each.status}, {short_time(each.started)}{until}{text}")
         return self._entries(entries, "sessions", limit, offset, max_tokens)
 
@@ -349,9 +348,10 @@ class MemoryServer(MCPServer[Any]):
 
     async def read_resource(self, uri: AnyUrl | str, context: Any = None) -> Iterable[ReadResourceContents]:
         """Return the current text of a document, with "?" for bytes that are not UTF-8, on which the SDK would fail."""
-        name = str(uri).removeprefix(_SCHEME)
+        if not self._caller.is_owner:
+            raise ResourceError("documents are not available to agents")
         try:
-            text = await run_sync(lambda: self._caller.offered("documents").text(name))
+            text = await run_sync(self._caller.memory.documents.text, str(uri).removeprefix(_SCHEME))
         except OrchestraMemError as error:
             kind = ResourceNotFoundError if isinstance(error, NotFoundError) else ResourceError
             raise kind(str(error)) from error

@@ -266,7 +266,7 @@ def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str)
                             ("work_add", {"kind": "epic", "title": "x"}), ("sessions", {})):  # fmt: skip
             assert server(tool, refused=True, **given) == f"Unknown tool: {tool}"
         assert server.ask(server.client.list_resources).resources == []
-        with pytest.raises(MCPError, match="documents is not available to agents"):
+        with pytest.raises(MCPError, match="documents are not available to agents"):
             server.ask(server.client.read_resource, "memory://work_plan")
     with open_memory(folder) as memory:
         assert memory.catalog.get("M2").ci_source == "bob"
