@@ -24,8 +24,12 @@ def ask(server: httpx2.Client, model: str, messages: list[dict[str, str]]) -> tu
     """Send a prompt; return the answer, and its token count, None if the server does not report it."""
     response = server.post("chat/completions", json={"model": model, "messages": messages, "max_tokens": 300})
     response.raise_for_status()
-    answer: dict[str, Any] = response.json()
-    return answer["choices"][0]["message"]["content"].strip(), (answer.get("usage") or {}).get("completion_tokens")
+    try:
+        answer: dict[str, Any] = response.json()
+        said = answer["choices"][0]["message"]["content"].strip()
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise httpx2.DecodingError(f"the answer is no chat completion: {error!r}") from error
+    return said, (answer.get("usage") or {}).get("completion_tokens")
 
 
 def turn(memory: OrchestratorContextManager, server: httpx2.Client, model: str, line: str) -> str:

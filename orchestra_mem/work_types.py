@@ -28,7 +28,7 @@ class WorkKind(StrEnum):
 
 
 class WorkStatus(StrEnum):
-    """The status of a work item."""
+    """The status of a work item; `in-progress` and `In_Progress` are accepted for `in progress`."""
 
     PENDING = "pending"
     IN_PROGRESS = "in progress"
@@ -37,6 +37,11 @@ class WorkStatus(StrEnum):
     FAILED = "failed"
     DONE = "done"
     CANCELLED = "cancelled"
+
+    @classmethod
+    def _missing_(cls, value: object) -> WorkStatus | None:
+        spelt = " ".join(str(value).lower().replace("-", " ").replace("_", " ").split())
+        return next((status for status in cls if status == spelt), None)
 
     @property
     def is_open(self) -> bool:

@@ -85,7 +85,8 @@ def test_the_programs_run_as_printed(tmp_path: Path) -> None:
     """The README's program prints the answer shown there, and the programs of other pages run without a warning."""
     python = [sys.executable, "-W", "error", "-c"]
     assert _run([*python, _blocks("python")[0]], tmp_path) == _blocks("text")[0]
-    begun = "from orchestra_mem import open_memory\nmemory = open_memory('.')\nmessage = answer = 'We bake.'\n"
+    begun = "import logging, sys\nlogging.lastResort.emit = lambda record: sys.exit(record.getMessage())\n"
+    begun += "from orchestra_mem import open_memory\nmemory = open_memory('.')\nmessage = answer = 'We bake.'\n"
     for page in ("agents.md", "categorisation.md", "embed.md"):
         _run([*python, begun + "".join(_blocks("py", PAGES[page]))], tmp_path)
 

@@ -84,6 +84,17 @@ def test_an_agent_whose_server_is_gone_goes_on(tmp_path: Path) -> None:
     assert "Traceback" not in told
 
 
+def test_an_agent_says_that_an_answer_is_no_completion(tmp_path: Path, server: tuple[str, Llama]) -> None:
+    """An answer that is HTML, or another JSON, is told in a line, and the agent goes on."""
+    address, llama = server
+    llama.statuses = [(200, {"Content-Type": "text/html"}, b"<html>"), (200, {}, b'{"error": "busy"}')]
+    code, answered, told = _run("agent_server", address, "any", str(tmp_path), said="One?\nTwo?\nThree?\n")
+    assert (code, answered) == (0, "You said: Three?\n"), told
+    assert [line.startswith(f"{address}: the answer is no chat completion: ") for line in told.splitlines()] == [
+        True
+    ] * 2
+
+
 def test_notes_are_taken_in_once_and_found(tmp_path: Path) -> None:
     """Each version of a note is recorded once, the new one is found by search, and Ctrl-C ends the watcher."""
     note = tmp_path / "keys.md"

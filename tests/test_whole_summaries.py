@@ -90,6 +90,11 @@ def test_what_a_session_came_to_stands_in_the_ledger_with_and_without_a_model(tm
         path, summary = ended(memory, clock)
         assert (summary.method, summary.level, summary.verdict) == ("extractive", 0, "")
         assert summary.text.startswith("## Session Summary\n\n**Total Operations**: 24\n")
+        tokens = sum(each.tokens for each in memory.operations())  # may be more than the window, which is refreshed
+        assert (
+            f"\n**Tokens Used**: {tokens:,} in all; the window holds {memory.context_tracker.max_tokens:,}\n"
+            in summary.text
+        )
         assert summary.text.strip() in path.read_text(encoding="utf-8")
         assert len(memory.expand(f"S{summary.id}").operations) == summary.operation_count == 24
         assert (summary.first_operation, summary.last_operation) == (1, 24)

@@ -67,13 +67,17 @@ class CommandGroup(typer.core.TyperGroup):
                 formatter.write_dl([(name.ljust(width), sentence) for name, sentence in rows])
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; shorten pydantic's message about an invalid value, and name the value in it."""
+        """Run a command; in pydantic's message about a value, name the value. With `--json` print a usage error too."""
+        arguments = ctx.args
         try:
             return super().invoke(ctx)
-        except typer.BadParameter as error:
+        except typer.TyperException as error:
             told = re.sub(r"^Value error, |, unable to parse string as .*$", "", error.message)
             faults: list[Any] = getattr(error.__cause__, "errors", list)()
             error.message = told.replace("Input should be", f"{faults[0]['input']!r} is not", 1) if faults else told
+            if ctx.parent is None and "--json" in arguments:
+                what = {"kind": "UsageError", "message": error.format_message(), "exit_code": error.exit_code}
+                typer.echo(json.dumps({"error": what}, indent=2))
             raise
 
 
@@ -339,10 +343,6 @@ def _errors_as_messages(run: Invocation) -> Iterator[None]:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     try:
         yield
-    except typer.BadParameter as error:
-        if run.as_json:
-            run.print_json({"error": {"kind": "UsageError", "message": error.message, "exit_code": USAGE}})
-        raise
     except KeyboardInterrupt:
         run.tell("\norchestra-mem: interrupted; everything recorded before is kept, and no change was left incomplete")
         raise typer.Exit(INTERRUPTED) from None

@@ -54,9 +54,10 @@ def context(
     found = memory.get_orchestrator_context(for_operation, max_tokens, query=query)
     record = records.context_record(found)
     shown = record["explain"] if explain else record["text"]
-    return CommandResult(
-        record, json.dumps(record["messages"], indent=2) + "\n" if messages else shown, notes=_lacks(found.notes)
-    )
+    notes = _lacks(found.notes)
+    if not (record["text"] or explain):
+        notes.append(f"nothing is recorded, or nothing fits {found.budget_tokens:,} tokens; --explain shows which")
+    return CommandResult(record, json.dumps(record["messages"], indent=2) + "\n" if messages else shown, notes=notes)
 
 
 def _lacks(notes: Iterable[str]) -> list[str]:

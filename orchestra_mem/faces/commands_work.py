@@ -34,9 +34,8 @@ _STATUSES = ", ".join(status.replace(" ", "-") for status in WorkStatus)
 
 
 def _status(given: str) -> WorkStatus:
-    """Parse a status whose words are separated by spaces, hyphens or underscores."""
     try:
-        return WorkStatus(" ".join(given.lower().replace("-", " ").replace("_", " ").split()))
+        return WorkStatus(given)
     except ValueError:
         raise BadParameter(f"unknown status {given!r}; use one of: {_STATUSES}") from None
 

@@ -39,20 +39,9 @@ class Caller:
         """The memory as the caller may see it."""
         return self.memory if self.is_owner else self.memory.as_agent(self.agent)
 
-    def offered(self, name: str) -> Any:
-        """Return an attribute of `view` by name.
-
-        Raises:
-            AccessDeniedError: The caller is an agent, and its view has no such attribute.
-        """
-        found = getattr(self.view, name, None)
-        if found is None:
-            raise AccessDeniedError(f"{name} is not available to agents: agent {self.agent!r} may not use it")
-        return found
-
     def retrieving(self, name: str) -> Any:
         """Return a retrieval method by name: for the owner from the memory's retriever, for an agent from its view."""
-        return getattr(self.memory.retriever, name) if self.is_owner else self.offered(name)
+        return getattr(self.memory.retriever if self.is_owner else self.view, name)
 
     def acting(self, named: str | None) -> str | None:
         """Return the agent to act as: an agent acts as itself, the owner as the agent `named`, or as no agent if None.

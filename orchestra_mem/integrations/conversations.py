@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
@@ -21,6 +22,7 @@ from orchestra_mem.types import AS_GIVEN, Json, Operation, OperationFilter
 ACTIVE, ARCHIVED = "active", "archived"
 _CHANGE = "conversation_change"
 _PREFIX = "integrations.conversation "
+LLAMA_INDEX, OPENAI_AGENTS = "llama-index", "openai-agents"
 _TYPES = {"user": "user_message", "assistant": "agent_message"}
 
 
@@ -47,27 +49,26 @@ def spoken(role: str, text: str, given: Json) -> NewMessage:
 
 
 class Conversation:
-    """A chat, identified by its name. Each agent has separate chats. Safe to share between threads and processes.
+    """A chat, identified by its name and its program. Each agent has separate chats. Safe for threads and processes.
 
     Args:
         memory: The memory to store it in; through an agent's view, operations are recorded as that agent's.
         name: Any text.
+        program: The program whose chat it is: `LLAMA_INDEX` or `OPENAI_AGENTS`.
     """
 
-    def __init__(self, memory: OrchestratorContextManager | AgentMemory, name: str) -> None:
+    def __init__(self, memory: OrchestratorContextManager | AgentMemory, name: str, program: str) -> None:
         self._memory = memory
         self._agent = memory.agent if isinstance(memory, AgentMemory) else None
         self._name = name
-        # A digest, because the name may be long, have several lines, or be a secret and so be redacted.
-        digest = hashlib.sha256(json.dumps([self._agent, name]).encode()).hexdigest()
-        self._address = f"{_PREFIX}{digest[:32]} "
+        self._program = program
 
     @classmethod
-    def names(cls, memory: OrchestratorContextManager | AgentMemory) -> list[str]:
-        """Return the names of the chats that have messages, in the order of their first messages."""
+    def names(cls, memory: OrchestratorContextManager | AgentMemory, program: str) -> list[str]:
+        """Return the names of a program's chats that have messages, in the order of their first messages."""
         recorded = memory.operations(OperationFilter(idempotency_prefix=_PREFIX))
         named = dict.fromkeys(_given(each)["conversation"] for each in recorded)
-        return [name for name in named if cls(memory, name).messages()]
+        return [name for name in named if cls(memory, name, program).messages()]
 
     def add(self, messages: Sequence[NewMessage], status: str = ACTIVE, replace: bool = False) -> None:
         """Add all messages or none; with `replace`, replace the list. When this returns, they are stored permanently.
@@ -109,6 +110,16 @@ class Conversation:
         before = self.messages(done.id - 1)
         return [before[place].given for place in _chosen(before, which)]
 
+    @cached_property
+    def _address(self) -> str:
+        # Addresses once lacked the program. A chat that it began there goes on there; only LlamaIndex's messages have
+        # `blocks`.
+        old = _address_of(self._agent, self._name)
+        begun = self._memory.operations(OperationFilter(idempotency_prefix=old))
+        if begun and ("blocks" in _given(begun[0])["message"]) == (self._program == LLAMA_INDEX):
+            return old
+        return _address_of(self._agent, self._name, self._program)
+
     def _record(
         self, kind: str, data: Mapping[str, Json], given: Mapping[str, Json], key: str, agent: str | None = None
     ) -> Operation:
@@ -116,6 +127,11 @@ class Conversation:
             kind, {**data, AS_GIVEN: {"conversation": self._name, **given}}, agent=self._agent or agent,
             idempotency_key=f"{self._address}{key}",
         )  # fmt: skip
+
+
+def _address_of(*parts: str | None) -> str:
+    # A digest, because the name may be long, have several lines, or be a secret and so be redacted.
+    return f"{_PREFIX}{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]} "
 
 
 def _replayed(operations: Iterable[Operation]) -> list[KeptMessage]:

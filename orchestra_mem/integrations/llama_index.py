@@ -9,7 +9,7 @@ from typing import Any
 from orchestra_mem.core.search.echoes import fenced, plain_words
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import EmbedderError, SearchError, StorageError
-from orchestra_mem.integrations.conversations import Conversation, NewMessage, in_thread, spoken
+from orchestra_mem.integrations.conversations import LLAMA_INDEX, Conversation, NewMessage, in_thread, spoken
 from orchestra_mem.memory.agent_view import AgentMemory
 from orchestra_mem.memory.manager import OrchestratorContextManager
 
@@ -49,7 +49,7 @@ class OrchestraMemChatStore(AsyncDBChatStore):
         self, key: str, status: MessageStatus | None = _ACTIVE, limit: int | None = None, offset: int | None = None
     ) -> list[ChatMessage]:
         """Return a chat's messages with a status, oldest first: at most `limit`, after skipping the first `offset`."""
-        kept = await in_thread(Conversation(self._memory, key).messages)
+        kept = await in_thread(self._chat(key).messages)
         found = [each.given for each in kept if status in (None, each.status)]
         return _read(found[offset or 0 :][:limit])
 
@@ -63,11 +63,11 @@ class OrchestraMemChatStore(AsyncDBChatStore):
 
     async def add_messages(self, key: str, messages: list[ChatMessage], status: MessageStatus = _ACTIVE) -> None:
         """Add messages, all or none."""
-        await in_thread(Conversation(self._memory, key).add, _written(messages), status.value)
+        await in_thread(self._chat(key).add, _written(messages), status.value)
 
     async def set_messages(self, key: str, messages: list[ChatMessage], status: MessageStatus = _ACTIVE) -> None:
         """Replace all messages of a chat, all or none."""
-        await in_thread(Conversation(self._memory, key).add, _written(messages), status.value, True)
+        await in_thread(self._chat(key).add, _written(messages), status.value, True)
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """Delete and return the message at `idx`, counted from 0 over all messages; None if `idx` is out of range."""
@@ -87,13 +87,15 @@ class OrchestraMemChatStore(AsyncDBChatStore):
 
     async def get_keys(self) -> list[str]:
         """Return the keys of all chats that have messages."""
-        return await in_thread(Conversation.names, self._memory)
+        return await in_thread(Conversation.names, self._memory, LLAMA_INDEX)
 
     async def _change(
         self, key: str, change: str, status: MessageStatus | None, first: int | None = None, last: int | None = None
     ) -> list[ChatMessage]:
-        chat = Conversation(self._memory, key)
-        return _read(await in_thread(chat.change, change, first, last, status and status.value))
+        return _read(await in_thread(self._chat(key).change, change, first, last, status and status.value))
+
+    def _chat(self, key: str) -> Conversation:
+        return Conversation(self._memory, key, LLAMA_INDEX)
 
     @classmethod
     def class_name(cls) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.integrations.conversations import Conversation, NewMessage, in_thread, spoken
+from orchestra_mem.integrations.conversations import OPENAI_AGENTS, Conversation, NewMessage, in_thread, spoken
 
 try:
     from agents.memory import SessionSettings
@@ -39,7 +39,7 @@ class OrchestraMemSession:
     ) -> None:  # fmt: skip
         self.session_id = session_id
         self.session_settings: SessionSettings | None = coerce_session_settings(session_settings or SessionSettings())
-        self._conversation = Conversation(memory, session_id)
+        self._conversation = Conversation(memory, session_id, OPENAI_AGENTS)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the newest `limit` items, oldest first; None means the settings' limit, a negative number no limit."""

@@ -53,7 +53,7 @@ class AgentCalls:
     def inject(
         self, message: str, *, agent: str, max_tokens: int | None = None, use_memory: bool = True
     ) -> InjectedMessage:
-        """Put the catalog items that are relevant to a message in front of it, fenced as data.
+        """Put catalog items in front of a message, fenced as data: those that fit the budget, the most relevant first.
 
         If the catalog fails, the message is returned unchanged and `injection.problem` names the cause.
 

@@ -116,7 +116,7 @@ def closing_sections(
         lists = [*(f"**{title}**:\n{_bullets([*_told(told)])}" for title, told in state), *lists]
     return (
         f"## Session Summary\n\n**Total Operations**: {summary['total_operations']:,}\n**Commands**: {kinds}\n"
-        f"**Tokens Used**: {tokens:,} / {window_tokens:,} ({tokens / window_tokens:.1%})\n"
+        f"**Tokens Used**: {tokens:,} in all; the window holds {window_tokens:,}\n"
         f"**Issues**: {len(issues) if isinstance(issues, list) and issues else 'None'}\n\n---\n\n"
         "## Current State\n\n" + "\n".join(lists)
     )

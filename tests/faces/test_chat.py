@@ -225,7 +225,7 @@ def test_a_wrong_request_is_told_in_words(chat: Chat, body: str, words: str) -> 
 
 @pytest.mark.parametrize("down", ["for chats", "for all requests"])
 def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, down: str) -> None:
-    """If the model's server is unavailable, the client gets the server's error and its question is recorded.
+    """If the model's server is unavailable, the client gets its error; the question and the failure are recorded.
 
     `Retry-After` is passed on, too. The question is not recorded again with the user's next message.
     """
@@ -236,10 +236,33 @@ def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, do
     with pytest.raises(openai.APIStatusError, match="loading") as refused:
         chat.say(user("Remember the milk."))
     assert refused.value.response.headers["retry-after"] == "7"
-    assert chat.recorded() == [("user_message", "Remember the milk.")]
+    failure = {"role": "assistant", "text": "", "finish": "no answer (the model's server answered 503)"}
+    question, failed = chat.memory.operations()
+    assert (question.data, failed.data) == ({"role": "user", "text": "Remember the milk."}, failure)
     chat.say(user("Remember the milk."), user("And the bread."))
     asked = [text for kind, text in chat.recorded() if kind == "user_message"]
     assert asked == ["Remember the milk.", "And the bread."]
+
+
+def test_a_retry_is_asked_as_before(chat: Chat) -> None:
+    """A retry after a failure or a malformed answer gets the same prompt, and is recorded as one question.
+
+    After an answer, the same question begins another chat, and is recorded again.
+    """
+    chat.memory.record_operation("decision", {"text": REDIS})
+    question = "Where do the sessions live?"
+    chat.llama.statuses = [(429, {}, b"{}"), (429, {}, b"{}"), (200, {}, b'{"choices": "many"}')]
+    for _ in range(4):
+        httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user(question)]}, headers=OWN)
+        chat.llama.whole = True
+    chats = [body["messages"] for path, body, _ in chat.llama.seen if path == "/v1/chat/completions"]
+    assert "Redis" in chats[0][-1]["content"]
+    assert chats == [chats[0]] * 4
+    chat.say(user(question))
+    chat.say(user([PICTURE]))
+    asked, answered = ("user_message", question), ("agent_message", "The answer is 42.")
+    pictured = ("user_message", "[image_url]")
+    assert chat.recorded()[1:] == [asked, ("agent_message", None), answered, asked, answered, pictured, answered]
 
 
 def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:

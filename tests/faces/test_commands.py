@@ -144,6 +144,7 @@ def test_context_prints_the_rendered_context_and_nothing_else(filled: Any) -> No
     assert (record["text"], record["tokens"], record["budget_tokens"]) == (small.render(), small.tokens, 300)
     assert record["tokens"] <= 300
     assert filled("context", "--max-tokens", "0") == ""
+    assert filled.errors == "nothing is recorded, or nothing fits 0 tokens; --explain shows which\n"
 
 
 def test_status_tells_window_tiers_documents_and_problems(filled: Any) -> None:

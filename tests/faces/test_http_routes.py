@@ -246,12 +246,12 @@ def test_work_is_made_listed_and_moved(served: Served) -> None:
     body = {"kind": "story", "title": "By mail", "parent": epic["id"], "priority": 1, "acceptance": ["It works."]}
     story = served.send("POST", "work", 201, json=body)
     assert story == to_json(served.memory.state.item(2))
-    moved = served.send("PATCH", f"work/{story['id']}", json={"status": "in progress", "reason": "begun"})
+    moved = served.send("PATCH", f"work/{story['id']}", json={"status": "in-progress", "reason": "begun"})
     assert moved["status"] == "in progress"
     shown = served.get(f"work/{epic['id']}")
     assert (shown["item"]["title"], shown["progress"]["total"]) == ("Sign in", 1)
     assert served.get("work/2", limit=1)["events"][0]["reason"] == "begun"
-    assert [each["id"] for each in served.get("work", kind="story", status="in progress")["items"]] == [2]
+    assert [each["id"] for each in served.get("work", kind="story", status="in_progress")["items"]] == [2]
     assert served.get("work", text="mail", limit=1)["total"] == 1
     assert served.get("work", parent=0)["total"] == 1
     assert "Sign in" in _document(served, "work_plan").text

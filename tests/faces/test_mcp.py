@@ -159,7 +159,10 @@ def test_what_was_recorded_is_found_and_given_word_for_word(server: Connection) 
 
 def test_what_is_remembered_can_be_forgotten(server: Connection) -> None:
     """A remembered item can be expanded, and after `forget` a search does not find it."""
-    assert server("remember", content="The build needs Java 21.", type="insight", tags=["build"]) == "Stored as M1.\n"
+    stored = server("remember", content="The build needs Java 21.", type="insight", tags=["build"])
+    named = re.fullmatch(r"Stored as M1 \((mem_\w+)\)\.\n", stored)
+    assert named
+    assert f"\n{named[1]} (" in server("search", query="The build needs Java 21.")
     assert "The build needs Java 21." in server("expand", reference="M1")
     assert server("forget", item="M1") == "M1 is hidden from everybody.\n"
     assert "The build needs Java 21." not in server("search", query="The build needs Java 21.")
@@ -169,7 +172,7 @@ def test_work_moves_on(server: Connection) -> None:
     """A work item can be added and moved, and its history has the reason."""
     made = server("work_add", kind="task", title="Ask Ann", description="She knows.", assignee="bob")
     number = int(made.removeprefix("Added task ").removesuffix(".\n"))
-    moved = server("work_set", id=number, status="in progress", reason="she is there")
+    moved = server("work_set", id=number, status="in-progress", reason="she is there")
     assert moved == f"task {number} is in progress.\n"
     shown = server("work_show", id=number)
     assert "She knows." in shown
@@ -180,8 +183,9 @@ def test_work_moves_on(server: Connection) -> None:
 def test_wrong_arguments_are_refused_in_words(
     server: Connection, tool: str, arguments: dict[str, Any], words: str
 ) -> None:
-    """Wrong arguments are refused as an error on one line, without a traceback."""
+    """Wrong arguments are refused as an error on one line, without a traceback or a command to run."""
     told = server(tool, refused=True, **arguments)
+    assert "`orchestra-mem" not in told
     assert told.startswith(words)
     assert told.count("\n") == 0
     assert "Traceback" not in told
@@ -243,7 +247,7 @@ def test_documents_are_resources_and_a_prompt_goes_on(server: Connection) -> Non
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str) -> None:
-    """With `--agent` tools act in that agent's name, and what an agent may not use is refused in a sentence."""
+    """With `--agent` tools act in that agent's name, and tools that an agent may not use are neither listed nor run."""
     folder = tmp_path / "project"
     folder.mkdir()
     with open_memory(folder) as memory:
@@ -251,18 +255,18 @@ def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str)
     with WAYS[way](folder, "--agent", "bob") as server:
         assert "The key lies" not in server("search", query="The key lies under the mat.")
         assert "M1" in server("expand", reference="M1", refused=True)
-        assert server("remember", content="Ann is away.") == "Stored as M2.\n"
+        assert server("remember", content="Ann is away.").startswith("Stored as M2 ")
         assert server("record", type="note", data="Seen.") == "Recorded as op1.\n"
         assert "op1 TIME note by bob: Seen." in server("recent")
         words = server("record", type="note", data="Seen.", agent="ann", refused=True)
         assert words == "agent 'bob' may not act as 'ann'"
-        assert server("sessions", refused=True) == ("sessions is not available to agents: agent 'bob' may not use it")
+        listed = [tool.name for tool in server.ask(server.client.list_tools).tools]
+        assert listed == [name for name in TOOLS if name != "sessions" and not name.startswith("work_")]
         for tool, given in (("work_list", {}), ("work_show", {"id": 1}), ("work_set", {"id": 1, "status": "done"}),
-                            ("work_add", {"kind": "epic", "title": "x"})):  # fmt: skip
-            told = server(tool, refused=True, **given)
-            assert told == "state is not available to agents: agent 'bob' may not use it"
+                            ("work_add", {"kind": "epic", "title": "x"}), ("sessions", {})):  # fmt: skip
+            assert server(tool, refused=True, **given) == f"Unknown tool: {tool}"
         assert server.ask(server.client.list_resources).resources == []
-        with pytest.raises(MCPError, match="documents is not available to agents"):
+        with pytest.raises(MCPError, match="documents are not available to agents"):
             server.ask(server.client.read_resource, "memory://work_plan")
     with open_memory(folder) as memory:
         assert memory.catalog.get("M2").ci_source == "bob"

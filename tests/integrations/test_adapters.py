@@ -6,10 +6,15 @@ import asyncio
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from llama_index.core.base.llms.types import ChatMessage
 
+from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.integrations.conversations import in_thread
+from orchestra_mem.integrations.llama_index import OrchestraMemChatStore
+from orchestra_mem.integrations.openai_agents import OrchestraMemSession
 from tests.processes import python
 
 CHECKOUT = Path(__file__).parents[2]
@@ -41,6 +46,39 @@ def test_the_memory_loads_no_adapters_package(tmp_path: Path) -> None:
         f"print(sorted({{*sys.modules}} & {set(ADAPTERS.values())}))"
     )
     assert python(program, cwd=tmp_path).stdout == "[]\n"
+
+
+OLD = {
+    "SDK": {"role": "user", "content": "hello"},
+    "LlamaIndex": {"role": "user", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": "hello"}]},
+}
+
+
+@pytest.mark.parametrize("first", OLD)
+@pytest.mark.parametrize("old", [False, True])
+def test_two_programs_chats_of_one_name_are_apart(memory: OrchestratorContextManager, first: str, old: bool) -> None:
+    """An SDK session and a LlamaIndex chat of one name are apart, also if an older version began one of them.
+
+    Older versions gave both the same address; their chats are found and continued.
+    """
+    if old:  # the address of "ann", without an agent
+        given: Any = {"text": "hello", "as_given": {"conversation": "ann", "message": OLD[first]}}
+        key = "integrations.conversation e88c41eefefc66f2f02bb1204f6a28e1 b active 0 1 1"
+        memory.record_operation("user_message", given, agent="user", idempotency_key=key)
+
+    async def scenario() -> None:
+        session, store = OrchestraMemSession("ann", memory), OrchestraMemChatStore(memory)
+        heard, said = [OLD["SDK"]] * (old and first == "SDK"), ["hello"] * (old and first == "LlamaIndex")
+        for _ in range(2):
+            await session.add_items([OLD["SDK"]])  # type: ignore[list-item]
+            await store.add_message("ann", ChatMessage(role="user", content="bye"))
+            heard, said = [*heard, OLD["SDK"]], [*said, "bye"]
+            assert await OrchestraMemSession("ann", memory).get_items() == heard
+            assert [each.content for each in await store.get_messages("ann")] == said
+        await OrchestraMemSession("only the SDK's", memory).add_items([OLD["SDK"]])  # type: ignore[list-item]
+        assert await store.get_keys() == ["ann"]
+
+    asyncio.run(scenario())
 
 
 def test_the_loop_goes_on_and_a_cancelled_call_comes_to_its_end() -> None:

@@ -166,7 +166,7 @@ class ObservationBody(Given):
     """An observation to record: something that a worker did or saw."""
 
     content: Text
-    worker: Annotated[Name | None, Field(description="The worker; with an agent's token, that agent.")] = None
+    worker: Annotated[Name | None, Field(description="The worker; required with the owner's token.")] = None
     type: ObservationType = ObservationType.CUSTOM
     session: Annotated[Name | None, Field(description="Default: the running session.")] = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
@@ -212,7 +212,7 @@ def list_observations(caller: CallerDep, query: Annotated[ObservationQuery, Quer
     responses=shown(Shape("NewId", id=int), 201, "The observation is stored permanently."),
 )
 def add_observation(caller: CallerDep, observation: ObservationBody) -> JsonResponse:
-    """Record a worker's observation. Once the response is sent, the observation survives any crash."""
+    """Record a worker's observation, which then survives any crash; the owner has to name the `worker`."""
     worker = caller.acting(observation.worker)
     if worker is None:
         raise InvalidItemError(["body.worker: name the worker"])

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from cachetools import LRUCache
 
@@ -26,7 +27,7 @@ from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
-from orchestra_mem.types import Json
+from orchestra_mem.types import Json, OperationFilter
 
 ChatMessage = Mapping[str, Json]
 """A message in the form that a client sends."""
@@ -102,11 +103,12 @@ def text_of(message: ChatMessage) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def others_of(message: ChatMessage) -> int:
-    """Count the parts of a message that are not text: images, audio, files."""
+def others_of(message: ChatMessage) -> list[str]:
+    """Return the types of the parts of a message that are not text, such as `[image_url]`."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
-    return sum(not (isinstance(part, dict) and part.get("type") == "text") for part in parts)
+    types = [part.get("type") if isinstance(part, dict) else None for part in parts]
+    return [f"[{each}]" for each in types if each != "text"]
 
 
 class Additions:
@@ -117,16 +119,13 @@ class Additions:
         self._lock = threading.Lock()
 
     def of(self, talk: Talk) -> dict[int, Addition]:
-        """Return the additions to the earlier messages of a conversation, by index."""
+        """Return the additions to the messages of a conversation, by index."""
         with self._lock:
-            found = {
+            return {
                 place: self._of[talk.keys[place]]
                 for place, message in enumerate(talk.messages)
                 if message.get("role") == "user" and talk.keys[place] in self._of
             }
-        if talk.is_new:
-            found.pop(talk.asked, None)  # an earlier conversation may have begun with the same messages
-        return found
 
     def keep(self, talk: Talk, additions: Mapping[int, Addition], room_tokens: int) -> dict[int, Addition]:
         """Store the additions of a conversation, and return those that fit `room_tokens`.
@@ -170,7 +169,7 @@ _ANSWER_TOKENS = 1_024
 _MARKS_TOKENS = 8  # upper limit of the tokens that a chat template adds to a message
 # An image takes 256 tokens with Gemma 3, 576 with LLaVA 1.5, 765 with GPT-4o, 1,369 with Qwen2.5-VL at 1036 x 1036.
 _PICTURE_TOKENS = 1_024
-# A message repeated within one interval of this length counts as a retry by the client, and is not recorded again.
+# An unanswered message repeated within one interval of this length is a client's retry, and is not recorded again.
 _SAME_SAYING_S = 600
 
 
@@ -268,9 +267,14 @@ class ChatDesk:
         """
         talk = Talk.of(body["messages"], agent=caller.acting(None))
         additions = self._additions.of(talk)
+        # Made for this message, or for an earlier conversation that began with the same messages and was answered.
+        before = additions.pop(talk.asked, None) if talk.is_new else None
         try:
             if talk.is_new and talk.question.strip() and not problem:
-                additions[talk.asked] = self._relevant(talk, additions, caller.view)
+                recorded = OperationFilter(idempotency_key=_key(talk, talk.asked, caller.view))
+                if before is None or not caller.view.count_operations(recorded):
+                    before = self._relevant(talk, additions, caller.view)
+                additions[talk.asked] = before
         except OrchestraMemError as error:
             problem = str(error)
         found = additions.get(talk.asked)
@@ -315,7 +319,7 @@ class ChatDesk:
             return sys.maxsize
         count = self._memory.counter.count
         said = sum(count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
-        pictures = sum(map(others_of, talk.messages)) * _PICTURE_TOKENS
+        pictures = sum(len(others_of(message)) for message in talk.messages) * _PICTURE_TOKENS
         calls = sum(count(json.dumps(message["tool_calls"])) for message in talk.messages if message.get("tool_calls"))
         tools = count(json.dumps([body[name] for name in ("tools", "functions", "response_format") if body.get(name)]))
         return max(0, window - said - pictures - calls - tools - answer_tokens(body))
@@ -326,32 +330,44 @@ class ChatDesk:
         Raises:
             StorageError: A message could not be stored.
         """
-        when = int(time.time() // _SAME_SAYING_S)
         for place in prompt.talk.unanswered:
             message = prompt.talk.messages[place]
-            by_user, text = message.get("role") == "user", text_of(message)
+            by_user = message.get("role") == "user"
+            text = "\n".join(filter(None, [text_of(message), *others_of(message)]))
             if not text.strip():
                 continue
             said: dict[str, Json] = {"role": "user", "text": text} if by_user else {"output": text}
             prompt.caller.view.record_operation(
                 "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or "user",
-                idempotency_key=f"chat {prompt.talk.keys[place]} {when}",
+                idempotency_key=_key(prompt.talk, place, prompt.caller.view),
             )  # fmt: skip
 
     def record_answer(self, prompt: Prompt, answer: Collected) -> None:
-        """Record the model's answer. If the caller is an agent, queue the exchange for learning.
+        """Record the model's answer, or why there is none. If the caller is an agent, queue the exchange for learning.
 
         Raises:
             StorageError: The answer could not be stored.
         """
-        agent = prompt.caller.agent
-        if not (answer.text.strip() or answer.calls):
-            return
+        agent, view, last = prompt.caller.agent, prompt.caller.view, len(prompt.talk.messages) - 1
         said: dict[str, Json] = {"role": "assistant", "text": answer.text}
+        key = f"{_prefix(prompt.talk, last)}answer {uuid4().hex}"
         if answer.calls:
             said["tool_calls"] = answer.calls
+        elif not answer.text.strip():
+            said["finish"] = f"no answer ({answer.finish or 'it could not be read'})"
+            key = f"{_key(prompt.talk, last, view)} failed"
         if answer.finish not in ("", "stop"):
-            said["finish"] = answer.finish
-        prompt.caller.view.record_operation("agent_message", said, agent=agent or "assistant")
+            said.setdefault("finish", answer.finish)
+        view.record_operation("agent_message", said, agent=agent or "assistant", idempotency_key=key)
         if agent and answer.text.strip() and prompt.talk.question.strip():
             self._memory.learn(prompt.talk.question, answer.text, agent=agent)
+
+
+def _key(talk: Talk, place: int, view: Any) -> str:
+    """Return a message's idempotency key: the same for a retry, another once the message has been answered."""
+    prefix = _prefix(talk, place)
+    return f"{prefix}{view.count_operations(OperationFilter(idempotency_prefix=f'{prefix}answer '))}"
+
+
+def _prefix(talk: Talk, place: int) -> str:
+    return f"chat {talk.keys[place]} {int(time.time() // _SAME_SAYING_S)} "

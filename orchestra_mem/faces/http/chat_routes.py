@@ -163,7 +163,12 @@ class ChatEndpoint:
             problem = f"the memory did not answer within {self._wait_s:g} s: no memories were added, and the question "
             prompt = await run_sync(self._desk.prompt, body, caller, f"{problem}is recorded later")
         body = {**body, "messages": [dict(message) for message in prompt.messages]}
-        return await answer(body, partial(self._record, prompt, asking), _headers(prompt))
+        record = partial(self._record, prompt, asking)
+        try:
+            return await answer(body, record, _headers(prompt))
+        except (ModelError, HTTPException) as error:
+            await record(Collected(finish=str(error)))
+            raise
 
     def _start(self, work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
         """Start a task that completes even if the client disconnects; `close` waits for it."""
@@ -194,8 +199,8 @@ class ChatEndpoint:
             if wait.isascii() and wait.isprintable() and 0 < len(wait) < 64:
                 headers["Retry-After"] = wait
             raw = await response.aread()
-            if response.is_success:
-                headers |= await record(Collected.of_body(raw))
+            failed = Collected(finish=f"the model's server answered {response.status_code}")
+            headers |= await record(Collected.of_body(raw) if response.is_success else failed)
             return Response(raw, response.status_code, headers, kind)
 
     async def _record(self, prompt: Prompt, asking: asyncio.Task[Prompt], answer: Collected) -> dict[str, str]:
@@ -265,7 +270,9 @@ class _Stream(StreamingResponse):
                     await self._keep()
                 yield events
             await self._keep()
-        except ModelError as error:  # the leading newline ends an incomplete event
+        except ModelError as error:
+            self._collected.finish = str(error)
+            # The leading newline ends an incomplete event.
             yield f"\ndata: {json.dumps({'error': chat_error(502, str(error))})}\n\n".encode()
 
     async def _keep(self) -> None:

@@ -109,8 +109,8 @@ def tiers(memory: OwnerMemory) -> JsonResponse:
 @context_router.get("/context", responses=shown(_CONTEXT))
 def context(caller: CallerDep, query: Annotated[ContextQuery, Query()]) -> JsonResponse:
     """Build the context that a model reads before an operation, with the reason for each included or omitted item."""
-    build = caller.offered("get_orchestrator_context")
-    return JsonResponse(context_record(build(query.for_operation, query.max_tokens, query=query.query)))
+    found = caller.view.get_orchestrator_context(query.for_operation, query.max_tokens, query=query.query)
+    return JsonResponse(context_record(found))
 
 
 @context_router.get("/retrieve", responses=shown(_RETRIEVED))

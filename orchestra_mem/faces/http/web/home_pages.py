@@ -187,8 +187,7 @@ class PromptForm(Form, ContextQuery):
 @router.get("/prompt")
 def prompt(request: Request, caller: CallerDep, form: Annotated[PromptForm, Query()]) -> Response:
     """Build a context, and show why each item was included, shortened or left out."""
-    build = caller.offered("get_orchestrator_context")
-    found = build(form.for_operation, form.max_tokens, query=form.query)
+    found = caller.view.get_orchestrator_context(form.for_operation, form.max_tokens, query=form.query)
     parts = []
     for room in found.rooms:
         items = [each for each in found.placements if each.part is room.part]
