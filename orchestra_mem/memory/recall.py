@@ -96,6 +96,7 @@ class Recall:
             operation = self.parts.log.operation(number)
             return Expansion(reference=f"op {number}", operations=(operation,), around=self._around(operation))
         summary = self.parts.ledger.summary(number)
+        summary = replace(summary, text=self.parts.ledger.with_states([summary.text])[0])
         return Expansion(reference=f"S{number}", operations=tuple(self._covered(summary)), summary=summary)
 
     def _expand_place(self, reference: str) -> Expansion | None:

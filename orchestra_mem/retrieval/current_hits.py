@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.echoes import plain_words
-from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.search_types import Chunk, Hit
 from orchestra_mem.stores import Ledger
 from orchestra_mem.types import MustKeep, MustKeepStatus
@@ -23,35 +22,35 @@ def current(hits: Sequence[Hit], ledger: Ledger, reindex: Callable[[Hit, Chunk],
     A fact that a person has reworded is yielded with its new text and passed to `reindex`. The fact lines of a summary
     show the facts' current states, as in the summary's document.
     """
-    numbers = {number for hit in hits for number in _facts_in(hit)}
-    facts = {fact.id: fact for fact in ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
+    numbers = [int(hit.chunk.source[1:]) for hit in hits if source_letter(hit) == "K"]
+    facts = {fact.id: fact for fact in ledger.must_keeps_by_id(numbers)} if numbers else {}
+    texts = iter(ledger.with_states([hit.chunk.text for hit in hits if source_letter(hit) == "S"]))
     for hit in hits:
         chunk = hit.chunk
-        if _letter(hit) == "S":
-            text = with_states(chunk.text, facts)
-            if not text.strip():
-                continue
-            chunk = replace(chunk, text=text)
-        elif _letter(hit) == "K":
+        if source_letter(hit) == "S":
+            chunk = replace(chunk, text=next(texts))
+        elif source_letter(hit) == "K":
             fact = facts.get(int(chunk.source[1:]))
             if fact is None or fact.status is not MustKeepStatus.STANDING:
                 continue
             if fact.text != chunk.text:
                 chunk = chunk_fact(fact)
                 reindex(hit, chunk)
+        if not chunk.text.strip():
+            continue
         yield hit if chunk is hit.chunk else replace(hit, chunk=chunk)
 
 
 def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
     """Mark hits of operations that say little but what was superseded, and put the hit of what replaced it before."""
-    operations = {hit.chunk.operation for hit in hits if hit.chunk.operation and _letter(hit) != "K"}
+    operations = {hit.chunk.operation for hit in hits if hit.chunk.operation and source_letter(hit) != "K"}
     told: defaultdict[int, list[MustKeep]] = defaultdict(list)
     for fact in ledger.must_keeps_of(sorted(operations)) if operations else ():
         told[fact.operation].append(fact)
     later = _later([fact for facts in told.values() for fact in facts], ledger)
     found = list(hits)
     for hit in hits:
-        by = _replaced_by(hit.chunk, told[hit.chunk.operation], later) if _letter(hit) != "K" else None
+        by = _replaced_by(hit.chunk, told[hit.chunk.operation], later) if source_letter(hit) != "K" else None
         if by is None:
             continue
         at = next(place for place, each in enumerate(found) if each.id == hit.id)
@@ -89,13 +88,6 @@ def _replaced_by(chunk: Chunk, facts: Sequence[MustKeep], later: Mapping[int, Mu
     return by if said > len(words) * _MOSTLY else None
 
 
-def _facts_in(hit: Hit) -> list[int]:
-    """Return the numbers of the facts that a hit shows."""
-    if _letter(hit) == "K":
-        return [int(hit.chunk.source[1:])]
-    return kept_numbers(hit.chunk.text) if _letter(hit) == "S" else []
-
-
-def _letter(hit: Hit) -> str:
+def source_letter(hit: Hit) -> str:
     """Return the letter before the number of a hit's source: `K` for a fact, `S` for a summary; empty for others."""
     return hit.chunk.source[0] if hit.chunk.source[1:].isdigit() else ""

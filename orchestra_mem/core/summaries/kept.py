@@ -67,10 +67,11 @@ def kept_numbers(text: str) -> list[int]:
     return [int(match["number"]) for match in _KEPT_LINE.finditer(text)]
 
 
-def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
+def with_states(text: str, facts: Mapping[int, MustKeep], removed: Sequence[MustKeep]) -> str:
     """Update the states in the must-keep lines of a text; wordings that people changed in the text stay.
 
-    Lines of facts that a person removed are dropped; facts that a person wrote or reworded get their current wording.
+    Lines and passages of facts that a person removed are dropped; facts that a person wrote or reworded get their
+    current wording.
     """
 
     def line(match: re.Match[str]) -> str:
@@ -82,7 +83,10 @@ def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
         said = squeeze(fact.text) if fact.author is Author.PERSON else match["said"]
         return f"{match['head']}{state_of(fact)}: {said}{match.group()[match.end('said') - match.start() :]}"
 
-    return _KEPT_LINE.sub(line, text)
+    text = _KEPT_LINE.sub(line, text)
+    for fact in removed:
+        text = text.replace(squeeze(fact.passage), "")
+    return text
 
 
 def told(text: str) -> str:
