@@ -103,6 +103,30 @@ def test_the_share_is_a_setting(tmp_path: Path, clock: Clock) -> None:
         assert context.render() == memory.get_orchestrator_context("x").render()
 
 
+def test_a_persons_correction_is_not_contradicted_by_what_is_recalled(tmp_path: Path, clock: Clock) -> None:
+    """A decision that a person rewords or deletes is recalled neither in its former words nor from a session's lists.
+
+    Its operation is recalled with a mark that names the reworded fact, or says that a person removed it. The lists of
+    the session that are empty then, and labels and states without anything else, are not recalled.
+    """
+    old, gone = "We agreed that refunds are possible until 48 hours before departure.", "We use Stripe for refunds."
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        for text in (old, gone):
+            memory.record_operation("message", {"role": "user", "text": text})
+        record(memory, 30, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
+        memory.flush_session()
+        path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+        lines = path.read_text(encoding="utf-8").replace("48 hours", "24 hours").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if "Stripe" not in line), encoding="utf-8")
+        asked = "Until when are refunds possible? And with Stripe?"
+        context = memory.get_orchestrator_context("x", 3_000, query=asked)
+    shown = context.recalled
+    assert f"```recalled op 1 (2025-01-15, user, superseded by K1)\n{old}\n" in shown
+    assert f"```recalled op 2 (2025-01-15, user, removed by a person)\n{gone}\n```\n" in shown
+    assert [context.render().count(text) for text in (old, gone, "24 hours")] == [1, 1, 1]
+    assert "**:" not in shown
+
+
 # Small contexts: messages, and rules and decisions first
 
 RULE = "You must never deploy on a Friday."

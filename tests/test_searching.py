@@ -195,6 +195,27 @@ def test_what_a_person_removed_supersedes_nothing(memory: OrchestratorContextMan
     assert _marks(memory, "orders database MySQL") == {}
 
 
+def test_what_a_person_reworded_or_removed_is_marked(memory: OrchestratorContextManager) -> None:
+    """An operation whose decision a person reworded names its fact; one whose decision was removed says so.
+
+    If the removed decision was superseded before, the operation names the later fact.
+    """
+    reworded, fact = _decided(memory, "We open the harbour museum at nine.")
+    removed, _ = _decided(memory, "We paint the harbour museum green.")
+    replaced, _ = _decided(memory, "We use MySQL for the museum database.")
+    _, later = _decided(memory, "We switch the museum database from MySQL to Postgres.")
+    memory.refresh()
+    path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+    rows = path.read_text(encoding="utf-8").replace("at nine", "at ten").splitlines(keepends=True)
+    path.write_text("".join(row for row in rows if "green" not in row and "use MySQL" not in row), encoding="utf-8")
+    hits = {hit.chunk.source: hit for hit in memory.search("harbour museum database", limit=30).hits}
+    assert [*hits].index(fact) < [*hits].index(reworded)
+    fates = {name: hits[name].fate for name in (fact, reworded, removed, replaced, later)}
+    by = {reworded: f"superseded by {fact}", removed: "removed by a person", replaced: f"superseded by {later}"}
+    assert fates == {fact: "", later: "", **by}
+    assert f"[{removed}, removed by a person] We paint" in "\n".join(memory.search_memory("museum green", 20))
+
+
 def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContextManager, clock: Clock) -> None:
     """An operation is found in the working tier first, and in the session tier after the flush."""
     number = memory.record_operation("note", {"text": "The saffron gateway answers on port 8443."}).id

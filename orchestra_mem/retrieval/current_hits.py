@@ -1,7 +1,8 @@
-"""Bring the hits of a search up to date with the ledger, and mark what has been superseded."""
+"""Bring the hits of a search up to date with the ledger, and mark what has been superseded, reworded or removed."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +14,14 @@ from orchestra_mem.stores import Ledger
 from orchestra_mem.types import MustKeep, MustKeepStatus
 
 _MOST_IN_TURN = 8  # facts that supersede each other in turn and are looked up
+_REPLACED = frozenset({MustKeepStatus.SUPERSEDED, MustKeepStatus.REMOVED})  # if they name a later fact
 _MOSTLY = 0.6  # share of a text that superseded facts must make up
+# A label whose lines are passages of their own, or the state of the fact in the heading.
+_NO_CONTENT = re.compile(r"\s*(?:(?:\*\*[^*\n]+\*\*|[\w-]+):|\*(?:Perhaps s|S)uperseded[^*\n]*\*)?\s*")
 
 
 def current(hits: Sequence[Hit], ledger: Ledger, reindex: Callable[[Hit, Chunk], object]) -> Iterator[Hit]:
-    """Yield the hits, leaving out facts that have been superseded, done or removed since they were indexed.
+    """Yield the hits that have content, without facts that have been superseded, done or removed since.
 
     A fact that a person has reworded is yielded with its new text and passed to `reindex`. The fact lines of a summary
     show the facts' current states, as in the summary's document.
@@ -36,13 +40,16 @@ def current(hits: Sequence[Hit], ledger: Ledger, reindex: Callable[[Hit, Chunk],
             if fact.text != chunk.text:
                 chunk = chunk_fact(fact)
                 reindex(hit, chunk)
-        if not chunk.text.strip():
+        if not chunk.operation and _NO_CONTENT.fullmatch(chunk.text):
             continue
         yield hit if chunk is hit.chunk else replace(hit, chunk=chunk)
 
 
 def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
-    """Mark hits of operations that say little but what was superseded, and put the hit of what replaced it before."""
+    """Mark hits of operations that say little but what was superseded, reworded or removed.
+
+    The hit of what replaced it is put before.
+    """
     operations = {hit.chunk.operation for hit in hits if hit.chunk.operation and source_letter(hit) != "K"}
     told: defaultdict[int, list[MustKeep]] = defaultdict(list)
     for fact in ledger.must_keeps_of(sorted(operations)) if operations else ():
@@ -54,8 +61,11 @@ def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
         if by is None:
             continue
         at = next(place for place, each in enumerate(found) if each.id == hit.id)
+        if by.status is MustKeepStatus.REMOVED:
+            found[at] = replace(found[at], removed=True)
+            continue
         found[at] = replace(found[at], superseded_by=f"K{by.id}")
-        names = {f"K{by.id}", f"op {by.operation}"}
+        names = {f"K{by.id}", f"op {by.operation}"} - {hit.chunk.source}
         newer = next((place for place, each in enumerate(found) if each.chunk.source in names), 0)
         if newer > at and found[newer].perhaps <= found[at].perhaps:
             found.insert(at, found.pop(newer))
@@ -66,7 +76,7 @@ def _later(facts: Iterable[MustKeep], ledger: Ledger) -> dict[int, MustKeep]:
     """Return the facts that superseded these, and those that superseded them in turn, by id."""
     later: dict[int, MustKeep] = {}
     for _ in range(_MOST_IN_TURN):
-        numbers = {fact.superseded_by for fact in facts if fact.status is MustKeepStatus.SUPERSEDED} - {0, *later}
+        numbers = {fact.superseded_by for fact in facts if fact.status in _REPLACED} - {0, *later}
         if not numbers:
             break
         facts = ledger.must_keeps_by_id(sorted(numbers))
@@ -75,14 +85,21 @@ def _later(facts: Iterable[MustKeep], ledger: Ledger) -> dict[int, MustKeep]:
 
 
 def _replaced_by(chunk: Chunk, facts: Sequence[MustKeep], later: Mapping[int, MustKeep]) -> MustKeep | None:
-    """Return the active fact that replaced what a chunk says; None if a part stands, or was only said again."""
+    """Return the active fact that replaced what a chunk says, or else a fact of it that a person removed.
+
+    None if a part of it stands, or was only said again.
+    """
     words, said, by = plain_words(chunk.text), 0, None
     for fact in facts:
-        by = fact
+        now = fact
         for _ in range(_MOST_IN_TURN):
-            by = later.get(by.superseded_by, by) if by.status is MustKeepStatus.SUPERSEDED else by
+            now = later.get(now.superseded_by, now) if now.status in _REPLACED else now
         text = plain_words(fact.passage)
-        if by.status is not MustKeepStatus.STANDING or by is fact or plain_words(by.text) == text:
+        if now.status is MustKeepStatus.STANDING and plain_words(now.text) != text:
+            by = now
+        elif now is fact and fact.status is MustKeepStatus.REMOVED:
+            by = by or fact
+        else:
             return None
         said += len(text) if text in words else 0
     return by if said > len(words) * _MOSTLY else None
