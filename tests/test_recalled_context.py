@@ -12,6 +12,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.search_types import SearchFilter, Tier
 from orchestra_mem.types import DocumentName
+from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock, record
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
@@ -125,6 +126,14 @@ def test_a_persons_correction_is_not_contradicted_by_what_is_recalled(tmp_path: 
     assert f"```recalled op 2 (2025-01-15, user, removed by a person)\n{gone}\n```\n" in shown
     assert [context.render().count(text) for text in (old, gone, "24 hours")] == [1, 1, 1]
     assert "**:" not in shown
+
+
+def test_a_recalled_work_item_has_its_title(tmp_path: Path, clock: Clock) -> None:
+    """A recalled work item has its title, as its status alone says nothing."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        memory.state.create(WorkKind.TASK, "Refund the crane")
+        shown = memory.retriever.retrieve_context("crane", where=SearchFilter(kinds=("task",))).text
+    assert '```recalled task 1 (task, 2025-01-15)\nTask #1 "Refund the crane": pending\n```\n' in shown
 
 
 # Small contexts: messages, and rules and decisions first

@@ -21,6 +21,7 @@ from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, named_in_s
 from orchestra_mem.serialize import to_object
 from orchestra_mem.stores import EventLog
 from orchestra_mem.types import Json, MustKeepKind, Operation
+from orchestra_mem.work_types import WorkKind
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +86,8 @@ def _recollection(hit: Hit, search: MemorySearch) -> RetrievedPassage:
         data = without_recalled(operation.data)  # without fences and contexts that the memory had rendered into it
         whole = plain_text(replace(operation, data=data), max_chars=8_000).strip()
         speaker = first_field(data, NAME_FIELDS) or hit.chunk.agent or operation.agent or first_field(data, ("role",))
+    elif hit.chunk.kind in set(WorkKind):
+        text = whole = f"{hit.chunk.title}: {text}"
     else:
         whole = search.section(hit)
     whole = whole if plain_words(text) in plain_words(whole) else text
