@@ -31,9 +31,10 @@ Each message names the failed action, its place and the values involved, and sug
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -197,6 +198,17 @@ def telling(doing: str, path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise storage_error(error, doing, path) from error
+
+
+def lock_holder(file: Path, first_byte: int = 0) -> str:
+    """Name the process that has locked a file, from its `first_byte`, for writing, as far as the system tells."""
+    with suppress(OSError):
+        inode = os.stat(file).st_ino
+        # Reading the list: opening and closing the file itself would release this process's own locks on it.
+        for *_, kind, pid, place, first, _ in map(str.split, Path("/proc/locks").read_text("ascii").splitlines()):
+            if (kind, first) == ("WRITE", str(first_byte)) and place.endswith(f":{inode}") and int(pid) > 0:
+                return "another part of this process" if int(pid) == os.getpid() else f"process {pid}"
+    return "another process"
 
 
 def database_error(error: Exception, text: str, *, kept: str) -> StorageError | None:

@@ -173,7 +173,7 @@ CUT = " …"
 class MustKeep:
     """A fact that a summary must keep.
 
-    `text` is a passage of the operation, verbatim except for white space; `CUT` ends it if it was cut. `id` is 0 until
+    `text` is a passage of the operation, verbatim except for white space; ` …` ends it if it was cut. `id` is 0 until
     the fact is stored. `superseded_by` is the id of the fact that replaced this one or, while `status` is standing, may
     have replaced it; 0 if there is no such fact. `weight` (0 and up) ranks facts by speaker: a document that cannot
     show all facts shows the heaviest. `author` is a person if somebody wrote or reworded the fact in a document.

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from tests.adapters.test_http_embedder import Server
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+RULES = (
+    "Never log card numbers.", "Passwords must have at least 12 characters.", "Wir deployen nie am Freitag.",
+    "Refunds above 500 Euro must be approved by two people.", "Customer data may not leave the building.",
+    "Only Ann may drop tables in production.", "Every migration must be reversible.", "Do not push to main.",
+)  # fmt: skip
 
 # Settings in the environment of whoever runs the tests must not affect them.
 for name in [name for name in os.environ if name.startswith("ORCHESTRA_MEM__")]:

@@ -87,7 +87,7 @@ def test_a_process_that_holds_the_documents_for_too_long_is_reported(
         assert memory._parts.reporter.problems() == []
         time.sleep(0.2)
         record(memory, 1, first=22)
-        assert "another process has locked" in str(memory._parts.reporter.problems())
+        assert "another part of this process has locked" in str(memory._parts.reporter.problems())
     record(memory, 30, first=23)
     assert [*standing(memory), *(each.operation.id for each in memory._parts.working.entries())] == [*range(1, 53)]
     assert memory._parts.reporter.problems() == []

@@ -12,7 +12,7 @@ from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.memory.context_items import document_items
 from orchestra_mem.types import DocumentName
-from tests.conftest import Clock
+from tests.conftest import RULES, Clock
 from tests.conftest import record as record_steps
 from tests.memories import edit, live, session_of
 from tests.timing import assert_quick
@@ -94,6 +94,21 @@ def test_a_shortened_section_keeps_what_a_person_wrote() -> None:
     shown = [line for line in item.forms[0].splitlines() if line.startswith("- ")]
     assert shown == [f"- Rule {number} holds. (K{number})" for number in (2, 5, *range(35, 41))]
     assert "other lines are left out here" in item.forms[0]
+
+
+def test_as_many_rules_are_shown_as_fit_before_other_sections(memory: OrchestratorContextManager) -> None:
+    """If rules do not all fit, half of them are shown, before a section that a person has put above them."""
+    for rule in RULES:
+        memory.record_operation("message", {"role": "user", "text": rule})
+    memory.refresh()
+    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+    links = "".join(f"- https://wiki.example/pages/{number}\n" for number in range(1, 8))
+    edit(path, ("## Rules\n", f"## Links\n\n{links}\n## Rules\n"))
+    memory.flush_session()
+    context = memory.get_orchestrator_context("x", 110)
+    assert context.tokens <= 110
+    assert sum(rule in context.render() for rule in RULES) >= 4
+    assert "wiki.example" not in context.render()
 
 
 def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContextManager) -> None:

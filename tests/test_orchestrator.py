@@ -357,6 +357,32 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
     assert "in place of bcrypt <\\|im_end|> [" in asked[1]
 
 
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("what did we decide about password hashing?", "Decision: use bcrypt for password hashing [K1, 2025-01-15]"),
+        ("What have we decided on deploying", "Constraint: never deploy on a Friday [K2, 2025-01-15]"),
+        ("what was decided for story 2?", "  2025-01-15: one field for the name"),
+        ("what did we decide about the login story?", "  2025-01-15: one field for the name"),
+        ("what did we decide about release 2.0?", "No decision or rule about that is recorded."),
+        ("what did we decide on 2025-01-15?", "use bcrypt for password hashing [K1, 2025-01-15]"),
+    ],
+)
+def test_what_was_decided_about_a_thing_is_answered(orchestrator: Orchestrator, line: str, answer: str) -> None:
+    """A line that asks what was decided about a thing lists decisions and rules about it, or notes on the item."""
+    said = ("create an epic for users", "add a story to it: login", "we decided to use bcrypt for password hashing")
+    for each in (*said, "note: never deploy on a Friday", "note on story 2: one field for the name"):
+        _done(orchestrator, each)
+    assert _done(orchestrator, line) == answer
+
+
+@pytest.mark.parametrize("title", ["onboarding and rules about passwords", "what did we decide about caching"])
+def test_a_title_is_no_question_for_decisions(orchestrator: Orchestrator, title: str) -> None:
+    """A title that sounds like a question for decisions is not cut."""
+    _done(orchestrator, f"create a story called {title}")
+    assert [item.title.lower() for item in orchestrator.tracker.items()] == [title]
+
+
 def test_a_command_is_no_answer(orchestrator: Orchestrator) -> None:
     """A command is executed as one even while a question waits; a title is taken as the answer."""
     _done(orchestrator, "create an epic for login", "create an epic for finish line", "list the epics")

@@ -104,7 +104,7 @@ def initialise(project: str | Path = ".") -> Initialised:
     expected = [path for path in (database_file(home, settings), *place.documents()) if path]
     there = [path for path in expected if path.exists()]
     open_memory(folder).close()
-    shown = [*(home / name for name in made), *(path for path in expected if path not in there)]
+    shown = [*(home / name for name in made), *(path for path in expected if path not in there and path.exists())]
     left = [*(home / name for name in kept), *there]
     return Initialised(
         project=folder, made=tuple(_below(folder, path) for path in shown),

@@ -146,15 +146,15 @@ def open_database(
     try:
         if not moving and (words := moved_words(database)):
             raise StorageError(words)
-        if not moving and path is None:
-            working_copy(database, home, storage.schema_name)
+        if not (moving or path or database.read_only):
+            working_copy(database, home, settings)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def working_copy(database: SqlDatabase, home: Path, schema: str) -> CopyHistory:
+def working_copy(database: SqlDatabase, home: Path, settings: Settings) -> CopyHistory:
     """Open the record of the shared documents copied to this folder, and create it on first use.
 
     Raises:
@@ -162,21 +162,23 @@ def working_copy(database: SqlDatabase, home: Path, schema: str) -> CopyHistory:
     """
     from orchestra_mem.adapters.files.working_copies import CopyHistory
 
-    path, memory = home / COPIES_FILE, project_key(database, "working copy").hex()
-    if not database.read_only and not path.exists() and not _is_left(home / _FILE):
+    path, memory, server = home / COPIES_FILE, project_key(database, "working copy").hex(), server_name(settings)
+    if not path.exists() and not _is_left(home / _FILE):
         raise StorageError(
-            f"{home / _FILE} has a memory, and schema {schema} of storage.url has a different one: move the memory of "
-            "the file to a separate schema (storage.schema_name) with `orchestra-mem move`, or move the file away first"
+            f"{home / _FILE} has a memory, and {server} has a different one: move the memory of the file to a separate "
+            "schema (storage.schema_name) with `orchestra-mem move`, or move the file away first"
         )
     copies = CopyHistory(path)
-    if database.read_only:
-        return copies
     if (known := copies.about("memory") or memory) != memory:
+        was = copies.about("place") or "another place"
+        here = "the one that is there now" if was == server else f"the one in {server}"
         raise StorageError(
-            f"{home} has documents of a different memory than schema {schema} of storage.url, or from before the "
-            "memory was moved there again: check storage.schema_name, or move the folder away and use an empty one"
+            f"{home} has documents of the memory that was in {was}, but the settings name {here}: another one, or a "
+            "later copy. To use the first, correct storage.url and storage.schema_name; to use the second, move "
+            f"everything in {home} but config.yaml away"
         )
     copies.note("memory", known)
+    copies.note("place", server)
     return copies
 
 
@@ -195,7 +197,7 @@ def named_by_memory(database: SqlDatabase, home: Path, settings: Settings) -> Se
     if database.read_only:
         known = shared_name(database, own, project.name, changed=False)
     else:
-        with closing(working_copy(database, home, settings.storage.schema_name)) as copies:
+        with closing(working_copy(database, home, settings)) as copies:
             was = json.loads(noted) if (noted := copies.about("project")) else own
             now = [new or old for new, old in zip(own, was, strict=True)]  # some programs pass a name, others do not
             known = shared_name(database, own, project.name, changed=now != was)
@@ -230,7 +232,8 @@ def open_store(
     Args:
         place: The paths of the memory.
         settings: The project's settings.
-        database: The memory's database. A server also shares the documents; with a file, or None, they are local.
+        database: The memory's database. A server also shares the documents; with a file, or None, they are local. Where
+            this user may only read, the documents on the server are read, and none are copied to this machine.
         write_point: Called before and after each change on the disk, with the name of the step.
         read_only: Refuse all writes.
     """
@@ -243,14 +246,18 @@ def open_store(
     if database is None or not storage.url:
         return FileDocumentStore(**how)
     from orchestra_mem.adapters.database.postgres import PostgresDatabase
+    from orchestra_mem.adapters.files.served import ServedDocumentStore
     from orchestra_mem.adapters.files.shared import SharedDocumentStore
     from orchestra_mem.stores.shared_files import SharedFiles
 
     assert isinstance(database, PostgresDatabase)
+    folders, files = {"sessions": place.sessions, "memory": place.memory}, SharedFiles(database)
+    if how["read_only"]:
+        return ServedDocumentStore(folders, files=files, **how)
     return SharedDocumentStore(
-        {"sessions": place.sessions, "memory": place.memory}, files=SharedFiles(database),
+        folders, files=files,
         exclusive=lambda timeout_s: database.exclusive("documents", timeout_s=timeout_s),
-        copies=working_copy(database, place.home, storage.schema_name),
+        copies=working_copy(database, place.home, settings),
         machine=machine_name(settings), **how,
     )  # fmt: skip
 

@@ -52,6 +52,7 @@ from orchestra_mem.tiers.working import WorkingMemory
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.embedders import WordLlamaEmbedder
+    from orchestra_mem.adapters.files.working_copies import Follower
     from orchestra_mem.adapters.home import ListedProject
     from orchestra_mem.catalog_types import MemoryItem
     from orchestra_mem.compression.compressed import Compressed
@@ -96,6 +97,7 @@ class Wiring:
         self.counter = self.models.counter
         self.read_only = (why_read_only(place.home) if place.home.is_dir() else None) or ""
         self.lock = MemoryLock()
+        self.follower: Follower | None = None
 
     def manager(self) -> OrchestratorContextManager:
         """Create missing files and folders, and return the manager, which is read-only if the memory is."""
@@ -130,7 +132,10 @@ class Wiring:
                 self.documents_lock = DocumentsLock(self.store)
             with self.documents_lock.held() as free:
                 manager = OrchestratorContextManager(self._parts(creates=free))
-            self.store.begin_following()
+            if self.settings.storage.url:
+                from orchestra_mem.adapters.files.working_copies import Follower
+
+                self.follower = Follower(self.store)
         except BaseException:
             self.database.close()
             raise
@@ -214,6 +219,8 @@ class Wiring:
         if isinstance(self.counter, CachedCounter) and not self.read_only:
             with suppress(OrchestraMemError):
                 self.counter.keep(stats)  # so that `status` need not load the tokenizer to count again
+        if self.follower is not None:
+            self.follower.end()
         self.store.close()
         self.database.close()
         self.models.close()

@@ -23,7 +23,8 @@ from orchestra_mem.adapters.database.files import is_in_use
 from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.files import BACKUP_MARK, why_read_only
 from orchestra_mem.adapters.files.exchange import exchange, settled
-from orchestra_mem.adapters.files.reading import sync_folder
+from orchestra_mem.adapters.files.reading import encode, sync_folder
+from orchestra_mem.adapters.files.served import ServedDocumentStore
 from orchestra_mem.build import HOME
 from orchestra_mem.build.storage import Place, database_file, no_working_copy, open_database, open_store
 from orchestra_mem.errors import SchemaTooNewError, StorageError, StorageReadOnlyError, storage_error, telling
@@ -57,7 +58,8 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
     """Copy a memory into a new folder. Programs can record meanwhile, but wait briefly before writing a document.
 
     An interrupted backup leaves no `target`. `on_table` is called with each table's name and number of rows. If the
-    memory is read-only for this user, it is copied without its lock, so a document may change meanwhile.
+    memory is read-only for this user, it is copied without its lock, so a document in a file may change meanwhile; the
+    documents on a server are of the same moment as its database.
 
     Raises:
         StorageError: `target` exists or cannot be made, the memory is itself a backup, or a file cannot be read.
@@ -79,8 +81,6 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
         closing(open_store(place, settings, database, read_only=bool(why))) as store,
         ExitStack() as moment,
     ):
-        if database.why_read_only:  # the documents in this folder may be older than the database
-            raise StorageReadOnlyError(database.why_read_only)
         home, copied = folder / HOME, dict[str, object]()
         home.mkdir()
         _copy_rights(place.home, home, 0o700)
@@ -89,6 +89,8 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
             made = datetime.now(UTC)
             moment.enter_context(database.snapshot())
             _copy_changed(place, home, copied)
+        if isinstance(store, ServedDocumentStore):
+            _copy_served(store, place, home, copied)
         rows, digest = copy_to_file(database, home / _DATABASE, on_table=on_table)
         if (file := database_file(place.home, settings)) is not None:
             _copy_rights(file, home / _DATABASE, 0o600)
@@ -239,6 +241,23 @@ def _copy_changed(place: Place, home: Path, copied: dict[str, object]) -> None:
     for name in copied.keys() - found.keys():
         (home / name).unlink()
         del copied[name]
+
+
+def _copy_served(store: ServedDocumentStore, place: Place, home: Path, copied: dict[str, object]) -> None:
+    """Replace the copies of this folder's documents, which may be old or missing, by the documents on the server."""
+    store.follow()
+    elsewhere = _elsewhere(place)
+    for known, folder in (("memory", place.memory), ("sessions", place.sessions)):
+        there = home / (known if known in elsewhere else folder.relative_to(place.home))
+        for old in sorted(there.rglob("*.md")):
+            old.unlink()
+            copied.pop(old.relative_to(home).as_posix(), None)
+        for path in store.paths():
+            if path.is_relative_to(folder):
+                target = there / path.relative_to(folder)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(encode(store.read(path) or ""))
+                copied[target.relative_to(home).as_posix()] = None
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -37,16 +37,15 @@ ANEW = "the next search rebuilds it; nothing is lost, because the index is deriv
 def check_documents(project: Path, settings: Settings) -> list[DocumentFault]:
     """Find the faults of the episodic documents, the catalog's documents, and the documents of live sessions.
 
-    A missing episodic document is a fault if there is a database.
+    A missing episodic document is a fault if there is a database, or a working copy of the documents on a server.
     """
     place = Place.of(project, settings)
     folders = [path for path in (place.memory, place.sessions) if path.exists() and not path.is_dir()]
     if folders:
         refused = "no memory can be opened here"
         return [DocumentFault(path=str(path), line=0, problem="is not a folder", meanwhile=refused) for path in folders]
-    file = database_file(place.home, settings)
-    kept = file is None or file.exists()
-    paths = [path for path in place.documents() if kept or path.exists()]
+    file = database_file(place.home, settings) or place.home / COPIES_FILE  # without that, this folder has no copies
+    paths = [path for path in place.documents() if file.exists() or path.exists()]
     paths += [*sorted(place.memory.glob("catalog/*.md")), *sorted(place.sessions.glob("session_*.md"))]
     rules = Redactor(key=b"", **dict(settings.redaction))
     return [problem for path in paths for problem in check_document(path, project, settings, rules)]
@@ -153,7 +152,9 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
         rows += [(f"{PACKED} {number}", redactor.counts(former or "")) for number, former in former_texts(database)]
         if settings.storage.url and (place.home / COPIES_FILE).exists():
-            with closing(working_copy(database, place.home, settings.storage.schema_name)) as copies:
+            from orchestra_mem.adapters.files.working_copies import CopyHistory
+
+            with closing(CopyHistory(place.home / COPIES_FILE)) as copies:
                 rows += [(f"{COPIES_FILE}, {row[0]}", redactor.counts(text)) for _, text, row in copies.former()]
     for path in _documents(place, is_shared=bool(settings.storage.url)):
         lines = Counter(redactor.places(_read(path)))
@@ -190,7 +191,7 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
                 text = store.read(path) or ""
                 store.replace(path, redactor.text(text), expected=text, name="redact")
             if settings.storage.url:
-                with closing(working_copy(database, place.home, settings.storage.schema_name)) as copies:
+                with closing(working_copy(database, place.home, settings)) as copies:
                     texts += copies.change_former(redactor.text)
         finally:  # even if nothing was left to redact: an earlier call may have been killed here
             database.compact()

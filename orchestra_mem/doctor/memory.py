@@ -28,7 +28,7 @@ from orchestra_mem.build.search import open_embedder
 from orchestra_mem.build.storage import Place, database_file, open_database
 from orchestra_mem.doctor.backups import check_backup
 from orchestra_mem.doctor.documents import ANEW, check_documents, index_words, inspect_index
-from orchestra_mem.errors import ConfigError, EmbedderError, ModelError, OrchestraMemError, TokenizerError
+from orchestra_mem.errors import ConfigError, EmbedderError, ModelError, OrchestraMemError, TokenizerError, lock_holder
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import LanguageModel, Message, Role
 from orchestra_mem.settings import Settings
@@ -44,7 +44,7 @@ _LITTLE_ROOM_BYTES = 500_000_000
 _LOCK_WAIT_S = 2.0
 _PROBE_BYTES = 65_536
 _MAY_WRITE = "give this user permission to write there"
-_HANGS = "a write takes milliseconds: find the hanging process"
+_HANGS = "a write takes milliseconds: end that process if it hangs"
 _DO_IT = "do what it says, then run `orchestra-mem doctor` again"
 # Long enough to measure the speed; a model that reads three tokens a second takes half a minute.
 _PROMPT = "Say in one sentence what this is about. " + "The task was done on the third try; two tests had failed. " * 4
@@ -160,8 +160,8 @@ def _lock(lock_file: Path, *, is_read_only: bool) -> Finding:
                 pass
         return sound("lock", "not locked")
     except Timeout:
-        advice = f"{_HANGS} (`fuser {lock_file}` names it) and end it"
-        return fault("lock", f"another process has locked {lock_file} for at least {_LOCK_WAIT_S:g} s", advice)
+        words = f"{lock_holder(lock_file)} has locked {lock_file} for at least {_LOCK_WAIT_S:g} s"
+        return fault("lock", words, _HANGS)
     except OSError as error:
         advice = f"{_MAY_WRITE}; a memory needs a file system that supports locks"
         return fault("lock", f"{lock_file} cannot be locked: {error.strerror or error}", advice)
@@ -178,6 +178,7 @@ def _database(project: Path, settings: Settings, *, is_read_only: bool) -> Findi
             blocked_until = time.monotonic() + _LOCK_WAIT_S
             while not (writable := database.can_write_now()) and time.monotonic() < blocked_until:
                 pass  # each try waits for a moment itself
+            writer = "" if writable else database.who_writes()
     except OrchestraMemError as error:
         return fault("database", str(error), _DO_IT)
     if damage is not None:
@@ -185,9 +186,9 @@ def _database(project: Path, settings: Settings, *, is_read_only: bool) -> Findi
             "move it away and restore a copy; the documents are separate files" if path else "restore a backup of it"
         )
         return fault("database", f"{path or 'the server'} is damaged: {damage}", advice)
-    if not writable:
-        words = f"another process has blocked writes to {path or 'the server'} for at least {_LOCK_WAIT_S:g} s"
-        return fault("database", words, f"{_HANGS} (`fuser {path}` names it) and end it" if path else _HANGS)
+    if writer:
+        words = f"{writer} has blocked writes to {path or 'the server'} for at least {_LOCK_WAIT_S:g} s"
+        return fault("database", words, _HANGS)
     if why:
         return note("database", f"nothing can be recorded: {why.partition('; ')[0]}", why.partition("; ")[2])
     where = f"{path.stat().st_size / 1e6:,.1f} MB" if path else "on a PostgreSQL server"
@@ -235,16 +236,17 @@ def _versions(memory: OrchestratorContextManager) -> Iterator[Finding]:
         yield fault("versions", str(error))
         return
     for version in versions:
-        if not os.access(version.path, os.R_OK):
+        if os.path.exists(version.path) and not os.access(version.path, os.R_OK):
             yield fault("versions", f"{version.path} cannot be read", "give this user permission to read it")
     yield sound("versions", f"{len(versions):,} earlier versions")
 
 
 def _sessions(memory: OrchestratorContextManager, last: int) -> Iterator[Finding]:
     sessions = memory.sessions()
-    folder = memory.session_memory.place.folder
+    folder, store = memory.session_memory.place.folder, memory.session_memory.store
     for session in sessions:
-        if session.status is SessionStatus.ARCHIVED and session.archive and not (folder / session.archive).exists():
+        is_missing = session.archive and store.state(folder / session.archive) is None
+        if session.status is SessionStatus.ARCHIVED and is_missing:
             advice = f"its operations still exist: `orchestra-mem ops --session {session.id[:8]}`"
             yield note("sessions", f"{session.archive} is missing", advice)
     yield sound("sessions", f"{len(sessions):,} so far; the newest operation is op{last}" if last else "none yet")

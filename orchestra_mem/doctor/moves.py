@@ -82,7 +82,7 @@ def move_database(
             no_working_copy(place)
         take_mark_away(opened)
         if not settings.storage.url:
-            working_copy(opened, place.home, target.storage.schema_name).close()
+            working_copy(opened, place.home, target).close()
     return copied
 
 

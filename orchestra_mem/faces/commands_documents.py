@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import BadParameter
 
 from orchestra_mem import build
-from orchestra_mem.errors import DocumentError, NotFoundError, storage_error
+from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyError, storage_error
 from orchestra_mem.faces import records
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, views
 
@@ -40,6 +40,10 @@ def edit(run: Invocation, document: AnyDocumentArgument) -> CommandResult:
 
     with run.open() as memory:  # closed before the editor opens, so that other processes are not blocked
         path = _path(memory, document)
+        if not path.exists() and memory.session_memory.store.state(path):
+            raise StorageReadOnlyError(
+                f"{path} is on the server, and this user may only read it there; `orchestra-mem status` shows why"
+            )
     before = _text(path)
     code = run_editor(os.environ, path, aside=run.as_json)
     problems = check_document(path, run.project, run.settings)

@@ -15,11 +15,12 @@ from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import brief
 from orchestra_mem.core.documents.markdown import Block
+from orchestra_mem.core.documents.owned_lines import SECTIONS
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.tiers.shared_decisions import Told
-from orchestra_mem.types import DocumentName, MustKeep, Session
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +78,10 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], own:
     for position, block in enumerate(blocks):
         forms = _section_forms(block.text, own.intersection(FACT_NUMBER.findall(block.text)))
         if forms:
-            # In the decision log the last sections are the newest and matter most; elsewhere the first ones do.
+            # Rules come first. In the decision log the last sections are the newest and matter most; elsewhere the
+            # first ones do.
             priority = position if block.level == 3 and part is Part.DECISIONS else -position
+            priority = len(blocks) if SECTIONS[name].get(block.title.lower()) is MustKeepKind.CONSTRAINT else priority
             key = f"{name.value}/{block.title or 'text'}"
             items.append(_item(key, part, forms, priority, block, f"{name.value}.md:{block.line}"))
     return named_apart(items)
@@ -151,15 +154,15 @@ def named_apart(items: Sequence[Item]) -> list[Item]:
 
 @lru_cache(maxsize=256)
 def _section_forms(text: str, own: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return a section's forms: two short ones with its heading, `own` and last (newest) lines, and the full text."""
+    """Return a section's forms: short ones with its heading, `own` and last (newest) lines, and the full text."""
     full = shown_text(section_as_read(text))
     lines = full.splitlines(keepends=True)
-    if len(lines) <= _SHORT_LINES * 2:
+    if len(lines) <= _SHORT_LINES:
         return (full,) if full else ()
     numbers = range(1, len(lines))
     kept = sorted(numbers, key=lambda number: (own.isdisjoint(FACT_NUMBER.findall(lines[number])), -number))
     forms = []
-    for count in (_SHORT_LINES, len(lines) // 2):
+    for count in sorted({min(_SHORT_LINES, len(lines) // 2), len(lines) // 2}):
         told = f"*({len(lines) - 1 - count:,} {'other' if own else 'earlier'} lines are left out here)*\n"
         forms.append(shown_text(f"{lines[0]}{told}{''.join(lines[number] for number in sorted(kept[:count]))}"))
     return (*forms, full)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchestra_mem.core.context.assembly import Epoch, begin_epoch
 from orchestra_mem.core.context.continuity import TurnWindow, first_of_turns, latest_messages
@@ -21,7 +21,7 @@ from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.core.search.echoes import plain_words
+from orchestra_mem.core.search.echoes import line_words, plain_words
 from orchestra_mem.errors import ServerAwayError
 from orchestra_mem.memory.context_items import (
     FACT_NUMBER,
@@ -54,6 +54,7 @@ _MAX_EPOCHS = 4  # running at once, for callers that alternate between budgets
 _MOST_RECALLED_TOKENS = 8_000  # search seldom recalls more
 # If recalled memories leave no more than this, the epoch starts completely filled: every token counts.
 _SMALL_TOKENS = 500
+_ROOMS = 4  # sizes of the room for recalled memories
 # A context this small is cheap to reprocess, so its room for recalled memories may differ from query to query.
 _CHANGING_TOKENS = 1_000
 # Facts whose operations a small context shows first.
@@ -62,6 +63,11 @@ _FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKi
 _MAX_NOTE_LINES = 60
 # For prefixes, which stay the same for an epoch.
 _cached_plain_words = lru_cache(maxsize=8)(plain_words)
+
+
+@lru_cache(maxsize=8)
+def _cached_line_words(text: str) -> frozenset[str]:
+    return frozenset(line_words(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +88,19 @@ class _Documents:
         return texts
 
 
+class _Room(NamedTuple):
+    """Tokens for recalled memories: `least` for those that match, `all` with guesses, and `most` by the settings."""
+
+    least: int = 0
+    all: int = 0
+    most: int = 0
+
+
 @dataclass(slots=True)
 class _Running:
     """A running epoch for one key, and how far it has followed the tiers.
 
+    `room` is what it was to reserve for recalled memories, `kept_free` the number of tokens that it did reserve.
     `before` is the epoch that it replaced, kept for `count_again` until the next context is requested.
     """
 
@@ -95,6 +110,8 @@ class _Running:
     states: Mapping[str, object]
     texts: dict[str, str]
     border: int
+    room: _Room
+    kept_free: int
     turns: TurnWindow | None = None
     notes: int = 0
     extended: bool = False
@@ -156,25 +173,35 @@ class EpochKeeper:
         """Return the context for a budget, from the running epoch with new entries appended or from a new epoch.
 
         Contexts with recalled memories have separate epochs with reserved room. The memories are appended at the end
-        and may use all remaining tokens. A memory that is already in the epoch, word for word, is not repeated.
+        and may use all remaining tokens. A memory, or line of a document, that is in the epoch already is not repeated.
         """
         # Reserve no room for recalled memories while search is unavailable.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
         asked = recalled is not None and self.settings.retrieval.context_share > 0 and not unavailable
-        kept_free = self._most_free(budget_tokens) if asked else 0
-        if recalled is not None and kept_free and budget_tokens <= _CHANGING_TOKENS:
-            kept_free = recalled_tokens(recalled.items, kept_free, self.session.counter)
+        wanted = self._wanted_room(recalled, budget_tokens) if recalled is not None and asked else _Room()
         key = budget_tokens, asked, measure_turns
         # A context restricted to some agents gets a separate epoch, so that the shared one neither leaks nor ends.
-        running = self._continue_or_begin(key, now, kept_free) if now.is_whole else self._begin(key, now, kept_free)
+        running = self._continue_or_begin(key, now, wanted) if now.is_whole else self._begin(key, now, wanted)
         context = running.told(for_operation)
         if recalled is not None and unavailable:
             return replace(context, notes=(*context.notes, *recalled.notes))
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
 
-    def _most_free(self, budget_tokens: int) -> int:
-        """Return the maximum number of tokens that a new epoch reserves for recalled memories."""
-        return min(int(self.settings.retrieval.context_share * budget_tokens), _MOST_RECALLED_TOKENS)
+    def _wanted_room(self, recalled: Recalled, budget_tokens: int) -> _Room:
+        """Return the room for a query's recalled memories, each number rounded up to one of a few.
+
+        So queries of about the same need share an epoch.
+        """
+        most = min(int(self.settings.retrieval.context_share * budget_tokens), _MOST_RECALLED_TOKENS)
+        step = max(1, most // _ROOMS) if budget_tokens > _CHANGING_TOKENS else 1
+        found = zip(recalled.items, recalled.recollections, strict=True)
+        sure = [item for item, each in found if not each.hit.perhaps]
+
+        def rounded(items: Sequence[Item]) -> int:
+            needed = recalled_tokens(items, most, self.session.counter)
+            return min(most, max(step, -(-needed // step) * step))
+
+        return _Room(rounded(sure), rounded(recalled.items), most)
 
     def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
         """Return the last context for a budget, without its recalled memories and with a note that it is stale.
@@ -188,11 +215,13 @@ class EpochKeeper:
                 return replace(last, notes=(f"this is the last context, because newer data cannot be read: {away}",))
         raise away
 
-    def _continue_or_begin(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
+    def _continue_or_begin(self, key: _Key, now: Snapshot, wanted: _Room) -> _Running:
         """Continue the running epoch, or begin the next one."""
         running = self._running.get(key)
-        if running is None or not self._continue(running, now, kept_free // 2):
-            self._running[key] = begun = self._begin(key, now, kept_free)
+        if running is None or not self._continue(running, now, wanted):
+            if running is not None and key[0] > _CHANGING_TOKENS:  # as for earlier queries
+                wanted = wanted._replace(least=max(wanted.least, running.room.least))
+            self._running[key] = begun = self._begin(key, now, wanted)
             begun.before, running = running, begun
             while len(self._running) > _MAX_EPOCHS:
                 self._running.popitem(last=False)
@@ -201,15 +230,17 @@ class EpochKeeper:
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
         there = f" {_cached_plain_words(context.prefix)} {plain_words(context.timeline)} "
+        left = recalled.without_repeated_lines(_cached_line_words(context.prefix), {*line_words(context.timeline)})
         new, standing, reasons = list[Item](), list[Item](), dict[str, str]()
-        for item, each in zip(named_apart(recalled.items), recalled.recollections, strict=True):
-            (standing if f" {plain_words(each.passage)} " in there else new).append(item)
+        for item, each in zip(named_apart(left.items), left.recollections, strict=True):
+            is_there = not each.passage or f" {plain_words(each.passage)} " in there
+            (standing if is_there else new).append(item)
             reasons[item.key] = each.why
         return with_recalled(
             context, new, counter=self.session.counter, reasons=reasons, standing=standing, notes=recalled.notes
         )
 
-    def _continue(self, running: _Running, now: Snapshot, least_room: int) -> bool:
+    def _continue(self, running: _Running, now: Snapshot, wanted: _Room) -> bool:
         running.before = None
         new = [*takewhile(lambda entry: entry.operation.id > running.through, reversed(self._timeline))][::-1]
         seen = running.states, running.texts
@@ -219,7 +250,11 @@ class EpochKeeper:
         epoch: Epoch | None = running.epoch
         if new or notes:
             epoch = running.epoch.extended([*map(operation_item, new), *notes])
-        may_end = running.extended or running.epoch.budget_tokens <= _CHANGING_TOKENS
+        is_cheap = running.epoch.budget_tokens <= _CHANGING_TOKENS
+        needs_more = wanted.least > running.room.least
+        # New operations may take half of the reserved room before the epoch ends.
+        least_room = wanted.least if needs_more else (wanted.all if is_cheap else running.kept_free) // 2
+        may_end = running.extended or needs_more or is_cheap
         if epoch is None or (may_end and epoch.budget_tokens - epoch.tokens < least_room):
             running.states, running.texts = seen
             return False
@@ -258,19 +293,22 @@ class EpochKeeper:
         shared = shared_items(self.shared.told()) if now.is_whole else []
         return _Documents(blocks, document, shared)
 
-    def _begin(self, key: _Key, now: Snapshot, kept_free: int) -> _Running:
+    def _begin(self, key: _Key, now: Snapshot, wanted: _Room) -> _Running:
         budget_tokens, _, measure_turns = key
         documents, session = self._read(now), now.session
         border = session.spilled_through if session else 0
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
         blocks = documents.blocks
-        texts = (block.text for several in blocks.values() for block in several)
-        numbers = {number for text in texts for number in FACT_NUMBER.findall(text)}
+        shown_blocks = (block for several in blocks.values() for block in several)
+        numbers = {number for block in shown_blocks for number in FACT_NUMBER.findall(block.text)}
         told = self.session.ledger.must_keeps_by_id([*map(int, numbers)])
         own = frozenset(str(fact.id) for fact in told if fact.author is Author.PERSON)
         items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], own)]
         items += documents.shared
+        # Guesses among the recalled memories get what the documents leave.
+        size = sum(self.session.counter.count(item.forms[-1]) for item in items) if wanted.all > wanted.least else 0
+        kept_free = max(wanted.least, min(wanted.all, budget_tokens - size))
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         through = operations[-1].id if operations else border
         first = min((part.operation for part in documents.session.parts if part.operation), default=border + 1)
@@ -294,10 +332,11 @@ class EpochKeeper:
             items, number=self.epoch_count, budget_tokens=budget_tokens, counter=self.session.counter, sources=sources,
             shares=self._shares(1 - kept_free / max(1, budget_tokens), is_shared=bool(documents.shared)),
             fill_at_start=1.0 if small else self.settings.context.fill_at_start,
-            # A part may use the unused tokens of other parts, unless recalled memories could use these tokens.
-            lends=kept_free < self._most_free(budget_tokens) or kept_free in (0, _MOST_RECALLED_TOKENS),
+            # Operations may use the unused tokens of other parts, unless recalled memories could use these tokens.
+            lends=wanted.all < wanted.most or wanted.most in (0, _MOST_RECALLED_TOKENS),
         )  # fmt: skip
-        return _Running(epoch, through, operations, now.documents, documents.texts(border), border, turns)
+        texts = documents.texts(border)
+        return _Running(epoch, through, operations, now.documents, texts, border, wanted, kept_free, turns)
 
     def _shares(self, of: float, *, is_shared: bool) -> dict[Part, float]:
         """Divide `of`, a share of the budget, among the parts. `is_shared`: Whether there are shared decisions."""

@@ -210,5 +210,5 @@ class Recall:
         stem = name.removesuffix(".md")
         if stem in {each.value for each in DocumentName}:
             return self.parts.episodic.path(DocumentName(stem))
-        sessions = self.parts.session.place.folder
-        return next((path for path in (sessions / name, sessions / "archive" / name) if path.is_file()), None)
+        sessions, state = self.parts.session.place.folder, self.parts.store.state
+        return next((path for path in (sessions / name, sessions / "archive" / name) if state(path)), None)

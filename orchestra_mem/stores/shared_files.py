@@ -31,9 +31,15 @@ class SharedFiles(Stored):
         found = self._database.find(_FILES, "WHERE revision > ? ORDER BY revision", (revision,))
         return [replace(file, text=file.text and _HELD.sub(_given, file.text)) for file in found]
 
-    def last_revision(self) -> int:
-        """Return the number of the newest revision, 0 if there is none."""
-        return int(self._database.value("SELECT coalesce(max(revision), 0) FROM shared_files"))
+    def sizes_after(self, revision: int) -> list[tuple[str, int, int | None]]:
+        """Return name, revision and size in bytes (None: removed) of the files changed after a revision, in order."""
+        query = "SELECT name, revision, octet_length(text) FROM shared_files WHERE revision > ? ORDER BY revision"
+        return [(name, number, size) for name, number, size in self._database.rows(query, (revision,))]
+
+    def text(self, name: str) -> str | None:
+        """Return the newest text of a file, None if there is none."""
+        text: str | None = self._database.value("SELECT text FROM shared_files WHERE name = ?", (name,))
+        return text and _HELD.sub(_given, text)
 
     def put_all(self, files: Sequence[SharedFile]) -> list[int]:
         """Store new revisions of all files or of none, as `put` does, and return their numbers."""

@@ -294,6 +294,10 @@ class SqlDatabase(ABC):
         """Check whether a write would succeed now, without a long wait for another process."""
 
     @abstractmethod
+    def who_writes(self) -> str:
+        """Return the process that locks out other writers now, as far as it is known: "process 4711"."""
+
+    @abstractmethod
     def check(self) -> str | None:
         """Check the integrity of all tables; return None if they are sound, else the database's error message."""
 

@@ -113,7 +113,7 @@ class FactExtractor:
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
         agents = self._agents_of([*known, *new, *edited]) if self.apart else None
-        stated = {each.id for each in operations if each.type == STATED_FACT}
+        stated = {each.id for each in operations if each.type == STATED_FACT or _is_speech(each)}
         new = _as_edited(new, edited, agents or {}, stated)
         new = list(settle([*new, *later], agents=agents))[: len(new)] if later else new
         settled = _by_weight(settle([*known, *new], known=len(known), agents=agents))
@@ -223,14 +223,20 @@ def weight_of(operation: Operation) -> float:
     """Return the weight of an operation's facts: 3 if critical, 2 for speech, 0.5 for a tool's output, else 1."""
     if operation.critical:
         return HEAVIEST
-    data = operation.data
-    if not isinstance(data, dict):
-        return 1.0
-    if data.get("role") in ("user", "human", "system") or operation.type in ("nl_command", "user_message"):
+    if _is_speech(operation):
         return 2.0
-    if any(name in data for name in ("output", "stdout", "stderr")):
-        return OUTPUT_WEIGHT
-    return 2.0 if "speaker" in data else 1.0
+    return OUTPUT_WEIGHT if _holds_output(operation) else 1.0
+
+
+def _is_speech(operation: Operation) -> bool:
+    data = operation.data if isinstance(operation.data, dict) else {}
+    if data.get("role") in ("user", "human", "system") or operation.type in ("nl_command", "user_message"):
+        return bool(data)
+    return "speaker" in data and not _holds_output(operation)
+
+
+def _holds_output(operation: Operation) -> bool:
+    return isinstance(operation.data, dict) and not operation.data.keys().isdisjoint(("output", "stdout", "stderr"))
 
 
 def _as_edited(
@@ -238,7 +244,7 @@ def _as_edited(
 ) -> list[MustKeep]:
     """Remove or supersede new facts in words that a person has removed or replaced: only people bring these back.
 
-    Facts of the operations in `stated` are left as they are, and so are completions and failures, which recur.
+    Facts of the operations in `stated`, which people say again, stand; so do completions and failures, which recur.
     """
     last: dict[tuple[str | None, str], MustKeep] = {}
     for fact in sorted(people, key=lambda fact: fact.status is _STANDING):

@@ -234,7 +234,8 @@ def test_lock_of_another_process_is_waited_for_and_told(tmp_path: Path) -> None:
         holder.kill()
         holder.wait()
     assert str(error.value) == (
-        f"another process has locked {tmp_path / 'lock'} for 0.2 s; see storage.lock_timeout_s, or end that process"
+        f"process {holder.pid} has locked {tmp_path / 'lock'} for 0.2 s; end that process if it hangs, or see "
+        "storage.lock_timeout_s"
     )
     assert (tmp_path / "lock").exists()
     with store.lock():

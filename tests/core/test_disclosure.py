@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -31,7 +32,7 @@ def hit(number: int, kind: str, agent: str | None = None) -> Hit:
     """A hit on an operation."""
     chunk = Chunk(
         key="", tier=Tier.SESSION, source=f"op {number}", text="", kind=kind, group="", position=0, time=NOON,
-        agent=agent,
+        agent=agent, operation=number,
     )  # fmt: skip
     return Hit(id=1, chunk=chunk, score=1.0, likelihood=1.0, perhaps=False, reasons=Reasons(keyword_rank=1))
 
@@ -85,6 +86,22 @@ def test_passages_of_one_section_are_one_memory() -> None:
     whole = "Red walls.\nBlue doors.\nA green roof."
     found = distinct([memory(1, "Red walls.", whole), memory(1, "A green roof.", whole), memory(2, "Tea.")])
     assert [each.passage for each in found] == ["Red walls.\nA green roof.", "Tea."]
+
+
+def test_a_fact_and_its_operation_are_one_memory() -> None:
+    """A passage that a later one contains is shown once, in the longer form, at the better rank; short ones by chance.
+
+    The longer one gets the likelihood of the better hit.
+    """
+    said = "We decided to store all the sessions in Postgres."
+    fact = replace(memory(1, said), hit=replace(hit(1, "decision"), likelihood=0.9))
+    long = replace(memory(2, f"{said} It is fast."), hit=replace(hit(2, "message"), likelihood=0.1, perhaps=True))
+    found = distinct([fact, memory(3, "Tea."), long, memory(4, "Tea. It was good, as always.")])
+    assert [(each.passage, each.also) for each in found] == [
+        (f"{said} It is fast.", ("op 1",)), ("Tea.", ()), ("Tea. It was good, as always.", ()),
+    ]  # fmt: skip
+    assert (found[0].source, found[0].hit.likelihood, found[0].hit.perhaps) == ("op 2", 0.9, False)
+    assert [each.source for each in distinct([fact, memory(5, "walnut " * 200 + said)])] == ["op 1", "op 5"]
 
 
 @given(st.lists(st.text("`~ab \n#<|>", max_size=60) | st.text("`\n", max_size=20), min_size=1, max_size=4))

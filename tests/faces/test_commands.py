@@ -352,25 +352,28 @@ def test_doctor_names_damaged_and_missing_documents(filled: Any) -> None:
 
 
 def test_doctor_names_a_lock_that_is_held(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`doctor` reports a lock that another process holds instead of waiting for it."""
+    """`doctor` reports a lock that is held, and by whom, instead of waiting for it."""
     run("init")
     monkeypatch.setattr("orchestra_mem.doctor.memory._LOCK_WAIT_S", 0.05)
     monkeypatch.setenv("ORCHESTRA_MEM__STORAGE__LOCK_TIMEOUT_S", "0.05")
     with FileLock(str(run.folder / ".obra" / "obra.lock")):
         found = _findings(run)
     assert found["lock"][0] == "fault"
-    assert "another process has locked" in found["lock"][1]
+    assert found["lock"][1].startswith("another part of this process has locked")
     assert found["versions"][0] == "sound"  # the memory can be opened meanwhile
 
 
 def test_doctor_names_a_database_that_is_held(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`doctor` reports a write transaction that another process keeps open."""
+    """`doctor` reports a write transaction that stays open, and whose it is."""
     run("init")
     monkeypatch.setattr("orchestra_mem.doctor.memory._LOCK_WAIT_S", 0.05)
     other = sqlite3.connect(run.folder / ".obra" / "obra.db", isolation_level=None)
     with closing(other):
         other.execute("BEGIN IMMEDIATE")
-        assert _findings(run)["database"][0] == "fault"
+        health, words, advice = _findings(run)["database"]
+        assert health == "fault"
+        assert words.startswith("another part of this process has blocked writes to")
+        assert advice == "a write takes milliseconds: end that process if it hangs"
     assert _findings(run, exit_code=0)["database"][0] == "sound"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +68,12 @@ class Machine:
         home = self.project / ".obra"
         return {str(path.relative_to(home)): _without_revision(path) for path in home.rglob("*.md")}
 
+    def write_settings(self) -> None:
+        """Write the settings to the folder, for commands that load them from there."""
+        home = self.project / ".obra"
+        home.mkdir(exist_ok=True)
+        (home / "config.yaml").write_text(json.dumps(self.config), "utf-8")
+
 
 def _without_revision(path: Path) -> str:
     return "\n".join(row for row in path.read_text("utf-8").split("\n") if not row.startswith("revision: "))
@@ -77,6 +85,20 @@ def on_server(postgres: PostgresServer) -> Iterator[dict[str, Any]]:
     schema = postgres.schema()
     yield {"url": postgres.url, "schema_name": schema, "busy_timeout_s": 20}
     postgres.drop(schema)
+
+
+@pytest.fixture
+def reader(tmp_path: Path, on_server: dict[str, Any], laptop: Machine, postgres: PostgresServer) -> Iterator[Machine]:
+    """A machine that has never opened the memory, and whose user may only read the memory's tables."""
+    user, schema = f"reader_{os.getpid()}", on_server["schema_name"]
+    with postgres.connect() as connection:
+        connection.execute(f"CREATE ROLE {user} LOGIN")
+        connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {user}")
+        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {user}")
+        url = postgres.url.replace("postgres:", f"{user}:", 1)
+        assert url != postgres.url
+        yield Machine.of(tmp_path, "reader", {**on_server, "url": url})
+        connection.execute(f"DROP OWNED BY {user}; DROP ROLE {user}")
 
 
 @pytest.fixture

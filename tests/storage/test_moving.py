@@ -17,7 +17,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, StorageError
 from orchestra_mem.build import load_settings
-from orchestra_mem.build.storage import open_database
+from orchestra_mem.build.storage import open_database, server_name
 from orchestra_mem.doctor.backups import make_backup
 from orchestra_mem.doctor.moves import move_database, reactivate
 from orchestra_mem.errors import StorageReadOnlyError
@@ -262,6 +262,24 @@ def test_a_copy_whose_old_place_is_lost_is_used_when_a_person_says_so(
     assert "there is no copy of an interrupted move" in " ".join(run.errors.replace("│", " ").split())
 
 
+def test_a_folder_with_documents_of_the_lost_place_is_told_how_to_use_the_copy(
+    laptop: Machine, postgres: PostgresServer
+) -> None:
+    """Documents from a lost server are refused with the copy of an interrupted move; doing what is said opens it."""
+    new = {**SMALL, "storage": {**laptop.config["storage"], "schema_name": postgres.schema()}}
+    python(_KILLED, laptop.project, json.dumps(laptop.config), json.dumps(new), status=-9)
+    assert reactivate(laptop.project, laptop.settings(new), old_place_lost=True)
+    home, aside = laptop.project / ".obra", laptop.project / "aside"
+    first, second = (server_name(laptop.settings(each)) for each in (laptop.config, new))
+    words = f"in {first}, but .* the one in {second}: .*; to use the second, move everything in {home} but config.yaml"
+    with pytest.raises(StorageError, match=words):
+        laptop.open(config=new)
+    home.rename(aside)
+    with laptop.open(config=new) as memory:
+        assert len(memory.operations()) == 2
+    assert "rye bread on Tuesdays" in laptop.text()
+
+
 def test_who_records_where_the_memory_was_moved_from_is_told(
     laptop: Machine, desk: Machine, postgres: PostgresServer
 ) -> None:
@@ -301,14 +319,19 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
     postgres.drop(schema)
 
 
-def test_a_memory_moves_from_schema_to_schema(laptop: Machine, postgres: PostgresServer) -> None:
-    """A memory moves from one schema to another together with its folder's documents."""
+def test_a_memory_moves_from_schema_to_schema(laptop: Machine, desk: Machine, postgres: PostgresServer) -> None:
+    """A memory moves from schema to schema with its folder's documents; other folders' are refused when it is back."""
+    desk.open().close()
     schema, before = postgres.schema(), laptop.files()
     other = Machine(laptop.project, {**SMALL, "storage": {**laptop.config["storage"], "schema_name": schema}})
     laptop.move(laptop.config, other.config)
     with other.open() as memory:
         assert len(memory.operations()) == 2
         assert other.files() == before
+    laptop.move(other.config, laptop.config)
+    was = f"was in {server_name(desk.settings())}, but the settings name the one that is there now: another one"
+    with pytest.raises(StorageError, match=re.escape(was)):
+        desk.open()
     postgres.drop(schema)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import time
@@ -25,7 +24,6 @@ from orchestra_mem import (
 from orchestra_mem.adapters.database.postgres_dialect import told_name
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.doctor.backups import make_backup
 from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from tests.conftest import Clock
@@ -34,6 +32,7 @@ from tests.memories import SMALL, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import start
 from tests.promises.conftest import work
+from tests.storage.conftest import Machine
 from tests.timing import until
 
 # Records until so many operations are acknowledged; prints each failure and tries the next one.
@@ -94,35 +93,25 @@ def test_it_answers_as_a_memory_in_a_file(tmp_path: Path, config: dict[str, Any]
 
 
 def test_a_user_who_may_only_read_searches_and_is_told_why_nothing_is_recorded(
-    tmp_path: Path, config: dict[str, Any], postgres: PostgresServer
+    laptop: Machine, reader: Machine, postgres: PostgresServer
 ) -> None:
-    """A user with SELECT alone gets facts, hits and a context; writes are refused, `status` and `doctor` say why."""
-    storage, reader = config["storage"], f"reader_{os.getpid()}"
-    with open_memory(tmp_path, config=config) as memory:
-        memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
-        memory.refresh()
-    with postgres.connect() as connection, ExitStack() as ending:
-        connection.execute(f"CREATE ROLE {reader} LOGIN")
-        ending.callback(connection.execute, f"DROP OWNED BY {reader}; DROP ROLE {reader}")
-        connection.execute(f"GRANT USAGE ON SCHEMA {storage['schema_name']} TO {reader}")
-        connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {storage['schema_name']} TO {reader}")
-        connection.execute(f"GRANT INSERT, UPDATE ON ALL TABLES IN SCHEMA {storage['schema_name']} TO {reader}")
-        theirs = {**storage, "url": postgres.url.replace("postgres:", f"{reader}:", 1)}
-        assert theirs["url"] != postgres.url
-        (project := tmp_path / "theirs").mkdir()
-        with open_memory(project, config={**config, "storage": theirs}) as memory:
-            assert [fact.text for fact in memory.facts()] == ["We bake rye bread on Tuesdays."]
-            assert "rye bread" in memory.search("which bread on Tuesdays?").hits[0].chunk.text
-            assert "rye bread" in memory.get_orchestrator_context("answer", query="bread").render()
-            with pytest.raises(StorageReadOnlyError, match="is read-only; this user cannot write"):
-                memory.record_operation("note", {"text": "Not here."})
-            told = problems_of(memory)[0]["problem"]
-        (project / ".obra" / "config.yaml").write_text(json.dumps({**config, "storage": theirs}), "utf-8")
-        with pytest.raises(StorageReadOnlyError, match="this user cannot write"):
-            make_backup(project, load_settings(project, {}), tmp_path / "backup", on_table=lambda *_: None)
-        (found,) = (each for each in diagnose(project) if each.part == "database")
+    """A user who may not delete gets facts, hits and a context; writes are refused, `status` and `doctor` say why."""
+    storage = reader.config["storage"]
+    user = psycopg.conninfo.conninfo_to_dict(storage["url"])["user"]
+    with postgres.connect() as connection:
+        connection.execute(f"GRANT INSERT, UPDATE ON ALL TABLES IN SCHEMA {storage['schema_name']} TO {user}")
+    with reader.open() as memory:
+        assert "We bake rye bread on Tuesdays." in [fact.text for fact in memory.facts()]
+        assert "rye bread" in memory.search("which bread on Tuesdays?").hits[0].chunk.text
+        assert "rye bread" in memory.get_orchestrator_context("answer", query="bread").render()
+        with pytest.raises(StorageReadOnlyError, match="is read-only; this user cannot write"):
+            memory.record_operation("note", {"text": "Not here."})
+        told = problems_of(memory)[0]["problem"]
+    reader.write_settings()
+    (found,) = (each for each in diagnose(reader.project) if each.part == "database")
     words = (
         f"this user cannot write to all tables of schema {storage['schema_name']} of {told_name(postgres.url)}, and "
+        "documents are read from there"
     )
     assert told == f"the memory can be read, but {found.words}; {found.advice}"
     assert found.words.startswith(f"nothing can be recorded: {words}")

@@ -25,7 +25,7 @@ from orchestra_mem import ItemFilter, OrchestratorContextManager, Projects, Stor
 from orchestra_mem.adapters.database.postgres import PostgresDatabase
 from orchestra_mem.adapters.files.working_copies import CopyHistory
 from orchestra_mem.build import load_settings
-from orchestra_mem.build.storage import open_database
+from orchestra_mem.build.storage import open_database, server_name
 from orchestra_mem.catalog_types import ItemStatus
 from orchestra_mem.doctor.documents import find_secrets, redact_memory
 from orchestra_mem.errors import LockTimeoutError, ServerAwayError
@@ -334,8 +334,14 @@ def test_a_folder_with_another_memorys_documents_is_refused(
         with pytest.raises(StorageError, match="has a memory, and schema"):
             desk.open(config=config)
     own.open().close()
-    with pytest.raises(StorageError, match="has documents of a different memory than schema"):
+    home, first, second = laptop.project / ".obra", *map(server_name, (laptop.settings(), laptop.settings(other)))
+    with pytest.raises(StorageError) as told:
         laptop.open(config=other)
+    assert str(told.value) == (
+        f"{home} has documents of the memory that was in {first}, but the settings name the one in {second}: another "
+        "one, or a later copy. To use the first, correct storage.url and storage.schema_name; to use the second, move "
+        f"everything in {home} but config.yaml away"
+    )
     shutil.copytree(laptop.project, tmp_path / "moved")  # a moved or copied folder is one more working copy
     with open_memory(tmp_path / "moved", config=laptop.config) as memory:
         assert len(memory.operations()) == 2
@@ -422,6 +428,7 @@ def test_a_folder_that_may_only_be_read_has_the_name_on_the_server(
     closed_to_writing(folder, monkeypatch)
     with desk.open(config={**desk.config, "project": {"id": "8", "name": "Desk"}}) as memory:
         assert len(memory.operations()) == 2
+        assert memory.documents.text("decision_log").count("rye bread on Tuesdays") == 1
     listed = [json.loads(file.read_text("utf-8")) for file in (home / "projects").iterdir()]
     assert [(each["id"] == "8", each["name"]) for each in listed] == [(False, "Bread")] * 2
     assert [*folder.iterdir()] == []

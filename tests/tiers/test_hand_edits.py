@@ -77,6 +77,18 @@ def test_words_that_a_person_removed_or_reworded_come_back_with_no_operation(des
     desk.log.has_once("sessions in Postgres", "log in JSON")
 
 
+def test_a_rule_that_a_person_removed_and_says_again_stands(desk: Desk) -> None:
+    """What an agent repeats stays out; what a person says again in a message is a rule again."""
+    desk.state.edit((RULE_LINE, ""))
+    desk.go_on()
+    desk.memory.record_operation("note", {"text": RULE}, agent="coder")
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == []
+    desk.memory.record_operation("message", {"role": "user", "text": RULE})
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == [RULE]
+
+
 def test_a_tick_closes_what_is_unfinished_and_nothing_else(desk: Desk) -> None:
     """A ticked open item is done, not removed, until the tick goes; its line may go, too. A ticked rule stands."""
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from itertools import product
 from pathlib import Path
 
-from orchestra_mem.adapters.database.files import HeldFiles, readable, writer_of
+from orchestra_mem.adapters.database.files import HeldFiles, readable
 from orchestra_mem.adapters.database.migrations import APPLICATION_ID, MIGRATIONS
 from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.errors import (
@@ -23,6 +23,7 @@ from orchestra_mem.errors import (
     StorageError,
     StorageReadOnlyError,
     database_error,
+    lock_holder,
 )
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.stores.statements import SqlDatabase, columns_of
@@ -204,6 +205,10 @@ class Database(SqlDatabase):
                 writer.execute(f"PRAGMA busy_timeout = {int(self._timeout_s * 1000)}")
             return True
 
+    def who_writes(self) -> str:
+        """See `SqlDatabase.who_writes`."""
+        return lock_holder(Path(f"{self.path}-shm"), first_byte=120)
+
     def check(self) -> str | None:
         """Check the integrity of the file; return None if it is sound, else SQLite's error message."""
         result = str(self.value("PRAGMA quick_check(1)"))
@@ -281,7 +286,7 @@ class Database(SqlDatabase):
         text = f"{doing}: {self.path}: {error}"
         if code.startswith("SQLITE_BUSY"):
             todo = "end that process if it hangs, or see storage.busy_timeout_s"
-            return LockTimeoutError(f"{text}; locked by {writer_of(self.path)}: {todo}")
+            return LockTimeoutError(f"{text}; locked by {self.who_writes()}: {todo}")
         if known := database_error(error, text, kept="nothing recorded is lost"):
             return known
         if code.startswith("SQLITE_IOERR"):

@@ -110,17 +110,6 @@ def _has_content(path: Path) -> bool:
         return False
 
 
-def writer_of(path: Path) -> str:
-    """Return the process that has locked a database in WAL mode for writing, as far as the system tells."""
-    with suppress(OSError):
-        inode = os.stat(f"{path}-shm").st_ino
-        # Reading the list: opening and closing the file itself would release this process's own locks on it.
-        for *_, kind, pid, file, first, _ in map(str.split, Path("/proc/locks").read_text().splitlines()):
-            if (kind, first) == ("WRITE", "120") and file.endswith(f":{inode}") and int(pid) > 0:
-                return "another part of this process" if int(pid) == os.getpid() else f"process {pid}"
-    return "another process"
-
-
 def is_in_use(path: Path) -> bool:
     """Check whether a program has a database file open, by ending its log, as only a sole connection can."""
     try:

@@ -270,7 +270,7 @@ class PostgresDatabase(SqlDatabase):
     def _told(self, error: psycopg.Error, doing: str) -> StorageError:
         text = f"{doing}: {self._name}: {' '.join(str(error).split())}"
         if isinstance(error, psycopg.errors.LockNotAvailable):
-            who = self._who_writes()
+            who = self.who_writes()
             return LockTimeoutError(
                 f"{text}; locked by {who}: end that process if it hangs, or see storage.busy_timeout_s"
             )
@@ -289,8 +289,8 @@ class PostgresDatabase(SqlDatabase):
             return ServerAwayError(f"{text}; the server cannot be reached: check that it runs, and storage.url")
         return StorageError(text)
 
-    def _who_writes(self) -> str:
-        """Return the application name of the connection that holds the schema's lock."""
+    def who_writes(self) -> str:
+        """See `SqlDatabase.who_writes`."""
         with suppress(psycopg.Error), self._pool.connection(_AWAY_S) as connection:
             if (row := connection.execute(_HOLDS.format(self.schema)).fetchone()) and row[0]:
                 return str(row[0])
@@ -310,9 +310,9 @@ _RIGHTS = (
     "WHERE relkind = 'r' AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'schema_version'::regclass)"
 )
 _READ_ONLY = (
-    "this user cannot write to all tables of schema {} of {}, and the documents in this folder are not updated, so "
-    "contexts may lack or show old text; grant INSERT, UPDATE and DELETE on its tables to this user, or name a server "
-    "that is no read-only replica, then open the memory again"
+    "this user cannot write to all tables of schema {} of {}, and documents are read from there: edits in this folder "
+    "are not read; grant INSERT, UPDATE and DELETE on its tables to this user, or name a server that is no read-only "
+    "replica, then open the memory again"
 )
 # Each statement must see everything committed before it, whatever the server's default isolation level.
 _ISOLATION = r"-c default_transaction_isolation=read\ committed"

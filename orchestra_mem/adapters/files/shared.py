@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.adapters.files.versions import version_document
-from orchestra_mem.adapters.files.working_copies import CopyHistory, Folders, Follower
+from orchestra_mem.adapters.files.working_copies import CopyHistory, Folders
 from orchestra_mem.core.documents.copies import Copy, merge_copy, stamped, unstamped
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageReadOnlyError
 from orchestra_mem.stores.shared_files import SharedFiles
@@ -71,13 +71,12 @@ class SharedDocumentStore(FileDocumentStore):
         self._all_seen_s = -_ALL_EVERY_S
         self._left: object = None
         self._left_s = 0.0
-        self._follower: Follower | None = None
 
     @contextmanager
     def lock(self, *, timeout_s: float | None = None) -> Iterator[None]:
         """Keep other machines, processes and threads from writing documents, and synchronise the local copies."""
         with super().lock(timeout_s=timeout_s):
-            if self._read_only or self._brings:
+            if self._brings:
                 yield
             elif self._holder == get_ident():
                 if self._saved():  # edits since the lock was taken
@@ -94,10 +93,8 @@ class SharedDocumentStore(FileDocumentStore):
 
     def follow(self) -> None:
         """Apply the changes of other machines, and share local edits."""
-        if self._read_only:
-            return
-        found = self._saved(), self._files.last_revision()
-        if not (self._is_due or found[0] or found[1] > self._copies.through):
+        found = self._saved(), self._files.sizes_after(self._copies.through)
+        if not (self._is_due or any(found)):
             return
         # A document that cannot be read or written now is retried later, so that the lock is free meanwhile.
         if found != self._left or time.monotonic() >= self._left_s + _AGAIN_S:
@@ -105,15 +102,8 @@ class SharedDocumentStore(FileDocumentStore):
                 pass
             self._left, self._left_s = found, time.monotonic()
 
-    def begin_following(self) -> None:
-        """Call `follow` periodically in a separate thread until `close`; the thread does not keep the store alive."""
-        if not self._read_only:
-            self._follower = Follower(self)
-
     def close(self) -> None:
-        """Stop the thread, and close the database of earlier contents."""
-        if self._follower is not None:
-            self._follower.end()
+        """Close the database of earlier contents."""
         self._copies.close()
 
     # Synchronising the copies with the server's files
@@ -166,9 +156,9 @@ class SharedDocumentStore(FileDocumentStore):
             if (name := self._name(path)) not in known and name is not None and path.is_file():
                 self._share(name, Copy(None, decode(path.read_bytes())))
         gone = {name for name in known if _VERSIONS in name and not self._path(name).exists()}
-        for file in self._files.newer_than(0) if gone else ():
-            if file.name in gone and file.text is not None:
-                self._write(file, file.text, None)
+        for name in gone:
+            if (text := self._files.text(name)) is not None:
+                self._write(self._file(name, text), text, None)
 
     def _here(self, path: Path) -> Copy | None:
         """Return a file's content, None if it does not exist; raise a conflict if it is being saved or is not text."""

@@ -19,7 +19,14 @@ from filelock import FileLock, Timeout
 from orchestra_mem.adapters.files.exchange import exchange, interrupted_save, link_new, put_back, settled, staging_path
 from orchestra_mem.adapters.files.reading import DocumentReader, decode, encode, sync_folder, write_all
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_document, version_name
-from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageError, StorageReadOnlyError, telling
+from orchestra_mem.errors import (
+    DocumentConflictError,
+    LockTimeoutError,
+    StorageError,
+    StorageReadOnlyError,
+    lock_holder,
+    telling,
+)
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import Author, Version, VersionReason
 
@@ -77,8 +84,8 @@ class FileDocumentStore(DocumentReader):
                     self._process_lock.acquire(timeout=timeout_s)
                 except Timeout:
                     raise LockTimeoutError(
-                        f"another process has locked {self._lock_file}{told}; "
-                        "see storage.lock_timeout_s, or end that process"
+                        f"{lock_holder(self._lock_file)} has locked {self._lock_file}{told}; "
+                        "end that process if it hangs, or see storage.lock_timeout_s"
                     ) from None
             try:
                 yield
@@ -90,11 +97,8 @@ class FileDocumentStore(DocumentReader):
     def follow(self) -> None:
         """Do nothing: no other machine shares these documents."""
 
-    def begin_following(self) -> None:
-        """Do nothing. A store that other machines share calls `follow` periodically in the background until `close`."""
-
     def close(self) -> None:
-        """Stop background work."""
+        """Do nothing: no file stays open."""
 
     @contextmanager
     def _changing(self, doing: str, path: Path) -> Iterator[None]:
@@ -282,11 +286,9 @@ class FileDocumentStore(DocumentReader):
         Raises:
             StorageError: The version's file is gone or cannot be read.
         """
-        path = Path(version.path)
-        with telling("reading", path), suppress(FileNotFoundError):
-            if path.is_file():  # a FIFO would never end
-                return decode(path.read_bytes())
-        raise StorageError(f"{path} does not exist any more")
+        if (data := self._read_bytes(Path(version.path))) is None:
+            raise StorageError(f"{version.path} does not exist any more")
+        return decode(data)
 
     def prune_versions(self, document: str, keep: int) -> int:
         """Remove the machine's versions except the newest `keep`; return the number removed. People's versions stay."""

@@ -37,22 +37,24 @@ def read_name(path: Path, size_bytes: int) -> Version | None:
     if match is None:
         return None
     known = match["author"] in set(Author) and match["reason"] in set(VersionReason)
-    return Version(
-        document=match["document"],
-        sequence=int(match["sequence"]),
-        time=datetime.fromisoformat(match["time"]),
-        author=Author(match["author"]) if known else Author.PERSON,
-        reason=VersionReason(match["reason"]) if known else VersionReason.EDIT,
-        path=str(path),
-        size_bytes=size_bytes,
-    )
+    with suppress(ValueError):  # an invalid time
+        return Version(
+            document=match["document"],
+            sequence=int(match["sequence"]),
+            time=datetime.fromisoformat(match["time"]),
+            author=Author(match["author"]) if known else Author.PERSON,
+            reason=VersionReason(match["reason"]) if known else VersionReason.EDIT,
+            path=str(path),
+            size_bytes=size_bytes,
+        )
+    return None
 
 
 def scan(folder: Path, document: str) -> Iterator[Version]:
     """Yield the versions of a document in a folder, unordered; files with other names are skipped."""
     names = os.listdir(folder) if folder.is_dir() else ()
     for path in (folder / name for name in names if name.startswith(f"{document}.")):
-        with suppress(FileNotFoundError, ValueError):  # pruned by another process, or an invalid time in the name
+        with suppress(FileNotFoundError):  # pruned by another process
             version = read_name(path, path.stat().st_size)
             if version is not None and version.document == document:
                 yield version

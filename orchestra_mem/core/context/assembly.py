@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestra_mem.core.context.items import (
+    DOCUMENT_PARTS,
     EPOCH_PARTS,
     STABLE_PARTS,
     Item,
@@ -131,7 +132,8 @@ def begin_epoch(
         shares: Shares of the budget by part, 0 to 1, together at most 1; 0 for a missing part.
         sources: Location of each part, shown in its border line.
         fill_at_start: 0 to 1.
-        lends: Whether tokens that stable parts leave unused go to other parts; if not, they stay free for later text.
+        lends: Whether tokens that stable parts leave unused go to any part; if not, they go to the documents, and what
+            these leave stays free for later text.
     """
     fills = {
         part: PartFill([i for i in items if i.part is part], border_line(part, sources.get(part, "")), counter)
@@ -168,7 +170,8 @@ class _Layout:
             rest -= shares[part]
         # The stable parts get their shares first, then what others leave of theirs, and the operations get the rest.
         pool = sum(shares[part] - self.fills[part].fill(shares[part]) for part in STABLE_PARTS)
-        room = shares[Part.OPERATIONS] + (self._lend(pool, STABLE_PARTS) if self.lends else 0)
+        pool = self._lend(pool, STABLE_PARTS if self.lends else DOCUMENT_PARTS)
+        room = shares[Part.OPERATIONS] + (pool if self.lends else 0)
         start_tokens = int(room * self.fill_at_start)
         unused = start_tokens - self.fills[Part.OPERATIONS].fill(start_tokens)
         if self.fill_at_start == 1:  # no room is reserved for later operations

@@ -24,7 +24,8 @@ class Part(StrEnum):
     RECALLED = "recalled_memories"
 
 
-STABLE_PARTS = (Part.PROJECT_STATE, Part.WORK_PLAN, Part.DECISIONS, Part.SHARED, Part.SESSION)
+DOCUMENT_PARTS = (Part.PROJECT_STATE, Part.WORK_PLAN, Part.DECISIONS, Part.SHARED)
+STABLE_PARTS = (*DOCUMENT_PARTS, Part.SESSION)
 # The parts of an epoch; recalled memories are appended to it for one request.
 EPOCH_PARTS = (*STABLE_PARTS, Part.OPERATIONS)
 

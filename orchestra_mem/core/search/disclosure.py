@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.core.context.assembly import PREAMBLE
 from orchestra_mem.core.context.items import Item, Part, PartFill, Placement, count_piece, largest_fit
 from orchestra_mem.core.documents.entries import clip
-from orchestra_mem.core.search.echoes import MARK, fenced, plain_words
+from orchestra_mem.core.search.echoes import LEAST_WORDS, MARK, fenced, line_words, own_words
 from orchestra_mem.core.text import neutralise, visible
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.search_types import Hit
+from orchestra_mem.search_types import Hit, Tier
 
 # Long enough to hold most memories in full: an answer that is cut off is useless.
 _EXCERPT_CHARS = 480
@@ -23,8 +23,7 @@ INDEX_SHARE = 0.3
 
 _LINE_CHARS = 90
 _NAME_CHARS = 60
-# Times and references that documents add to a memory's text.
-_FRAME = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\]|\((?:K|S|op )\d+\)")
+_DOCUMENTS = (Tier.EPISODIC, Tier.SESSION)  # the tiers of documents; their operations have a number
 _RUN = re.compile(r"`+")
 _PREAMBLE_WORTH = 10  # the preamble is shown only in budgets of at least ten times its tokens
 
@@ -91,6 +90,22 @@ class Recalled:
         """The passages as items of a context."""
         return [recalled_item(each) for each in self.recollections]
 
+    def without_repeated_lines(self, *shown: Container[str]) -> Recalled:
+        """Leave out lines of documents that are `shown` (`line_words` of a context), or are in another passage.
+
+        A passage without new lines becomes empty. Operations and facts stay as they are: their lines belong together.
+        """
+        lines = [frozenset(line_words(each.passage)) for each in self.recollections]
+        everywhere, before, passages = frozenset[str]().union(*lines), set[str](), []
+        for each, own in zip(self.recollections, lines, strict=True):
+            if each.hit.chunk.tier in _DOCUMENTS and not each.hit.chunk.operation:
+                passage = _without(each.passage, *shown, before)
+                whole = _without(each.whole, *shown, before, everywhere - own) if passage else each.whole
+                each = replace(each, passage=passage, whole=whole)
+            passages.append(each)
+            before |= own
+        return replace(self, recollections=tuple(passages))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisclosedEntry:
@@ -126,12 +141,24 @@ class Disclosure:
 
 
 def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage]:
-    """Merge passages, best first: drop any that a better passage contains (see `also`), join those of one section."""
+    """Merge passages, best first: drop any that another one contains (see `also`), join those of one section.
+
+    An operation takes the place of passages that its excerpt contains: of long ones, and of its own facts.
+    """
     kept: list[RetrievedPassage] = []
     said: list[str] = []
     for each in recollections:
-        words = f" {plain_words(_FRAME.sub(' ', each.passage))} "
+        words = f" {own_words(each.passage)} "
         same = next((at for at, known in enumerate(said) if words in known), None)
+        begin, operation = words, each.hit.chunk.operation
+        if len(each.passage) > _EXCERPT_CHARS:
+            begin = f" {own_words(excerpt(each.passage, _EXCERPT_CHARS))} "
+        parts = [
+            at
+            for at, known in enumerate(said)
+            if operation and known in begin
+            if kept[at].hit.chunk.operation == operation or known.count(" ") > LEAST_WORDS
+        ]
         whole = next(
             (at for at, known in enumerate(kept) if (each.source, each.whole) == (known.source, known.whole)), None
         )
@@ -139,6 +166,17 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
             known = kept[same]
             if each.source not in (known.source, *known.also):
                 kept[same] = replace(known, also=(*known.also, each.source))
+        elif parts:
+            best, longer = kept[parts[0]].hit, each.hit
+            also = dict.fromkeys(source for at in parts for source in (kept[at].source, *kept[at].also))
+            kept[parts[0]] = replace(
+                each,
+                hit=replace(best, id=longer.id, chunk=longer.chunk, superseded_by=longer.superseded_by),
+                also=tuple(source for source in also if source != each.source),
+            )
+            said[parts[0]] = words
+            for at in reversed(parts[1:]):
+                del kept[at], said[at]
         elif whole is not None:
             kept[whole] = replace(kept[whole], passage=f"{kept[whole].passage}\n{each.passage}")
             said[whole] += words
@@ -146,6 +184,12 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
             kept.append(each)
             said.append(words)
     return kept
+
+
+def _without(text: str, *said: Container[str]) -> str:
+    """Leave out the lines that are said; empty if nothing else remains but labels of what followed."""
+    lines = [line for line in text.split("\n") if not any(own_words(line) in each for each in said)]
+    return "\n".join(lines) if any(own_words(line) and not line.endswith(":") for line in lines) else ""
 
 
 def excerpt(text: str, most: int) -> str:

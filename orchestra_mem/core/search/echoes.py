@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from orchestra_mem.core.context.assembly import PREAMBLE
 from orchestra_mem.core.text import split_sentences, visible
@@ -18,8 +18,8 @@ from orchestra_mem.types import SHOWN, Json
 
 MARK = "recalled"
 
-_LEAST_WORDS = 6
-"""Minimum number of words of a sentence to be recognised: shorter sentences are often repeated by chance."""
+LEAST_WORDS = 6
+"""Minimum number of words of a sentence or line to be recognised: shorter ones are often repeated by chance."""
 
 _RUN = re.compile(r"`+")
 # A fence that is not closed, as in a text that was cut, extends to the end.
@@ -27,6 +27,7 @@ _FENCED = re.compile(
     rf"^(?P<fence>`{{3,}}){MARK} [^\n`]*\n.*?(?:^(?P=fence)[ \t]*(?:\n|\Z)|\Z)", re.DOTALL | re.MULTILINE
 )
 _FRAME = re.compile(r'^<memory part="[a-z_]+"[^>\n]*>\n', re.MULTILINE)
+_ADDED = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\]|\((?:K|S|op )\d+\)")
 _WORD = re.compile(r"\w+")
 _LABEL = re.compile(r"^(?:[\s>#+-]|\*(?=\s))*(?:\*\*[^*\n]{1,80}\*\*:?\s*|\[[^\]\n]{1,40}\]\s*)?")
 _MOST_DEPTH = 50
@@ -78,6 +79,20 @@ def _own_text(text: str) -> str:
 def plain_words(text: str) -> str:
     """Return the words of a text, case-folded and joined by spaces: equal for texts with the same words in order."""
     return " ".join(_WORD.findall(text.casefold()))
+
+
+def own_words(text: str) -> str:
+    """Return `plain_words` without the times and references that documents add to a memory's text."""
+    return plain_words(_ADDED.sub(" ", text))
+
+
+def line_words(text: str) -> Iterator[str]:
+    """Yield the `own_words` of each line, and of what follows its label, as in `Ana: …`; short lines are left out."""
+    for line in _ADDED.sub(" ", text.casefold()).splitlines():
+        label, _, rest = (_WORD.findall(each) for each in line.partition(": "))
+        for words in (label + rest, rest):
+            if len(words) >= LEAST_WORDS:
+                yield " ".join(words)
 
 
 class Echoes:
@@ -143,6 +158,6 @@ class Echoes:
 def _hash(sentence: str) -> str:
     """Return the hash of a sentence without list marks and labels before it; empty if it is too short."""
     words = plain_words(_LABEL.sub("", sentence, count=1))
-    if words.count(" ") < _LEAST_WORDS - 1:
+    if words.count(" ") < LEAST_WORDS - 1:
         return ""
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]

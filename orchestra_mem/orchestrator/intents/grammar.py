@@ -97,10 +97,15 @@ def _compiled(forms: Mapping[Action, Iterable[str]]) -> tuple[tuple[Action, re.P
 _FORMS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
 _TABLE = _compiled({Action(action): forms for action, forms in _FORMS["read"].items()})
 _QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
-# The notation of `work_plan.md`: a ticked box, an empty box (a new task), or a number with an arrow to a status.
+# Forms of whole lines. As a part of a line, a question for decisions about a thing may be a part of a title. The others
+# are the notation of `work_plan.md`: a ticked box, an empty box (a new task), or a number with an arrow to a status.
 _ARROW = r"(?P<target>#\d{1,18}) ?(?:->|=>|\u2192) ?"
-_NOTATION = _compiled(
+_WHOLE = _compiled(
     {
+        Action.RECENT: (
+            "what (?P<value>did we decide|have we decided|was decided) (?:about|on|for|regarding) "
+            rf"(?P<target>{_QUOTED}|{_LETTER}+) ?\??",
+        ),
         Action.FINISH: (r"[-*] \[x\] (?P<target>#\d{1,18})\b.*", f"{_ARROW}<done>"),
         Action.CREATE: (r"[-*] \[ \] (?P<title>[^#~].*)",),
         Action.START: (f"{_ARROW}<begun>",), Action.BLOCK: (f"{_ARROW}blocked",),
@@ -112,7 +117,7 @@ _NOTATION = _compiled(
 def parse_line(line: str) -> tuple[Intent, ...]:
     """Parse a line that consists only of commands in the grammar; return () if any part does not match."""
     line = " ".join(line.replace("\u201c", '"').replace("\u201d", '"').replace("\u2019", "'").split())
-    noted = _by_forms(line, _NOTATION)
+    noted = _by_forms(line, _WHOLE)
     return (noted,) if noted else read_commands(line, borders, _one)
 
 
