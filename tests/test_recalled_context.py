@@ -163,6 +163,27 @@ def test_a_persons_correction_is_not_contradicted_by_what_is_recalled(tmp_path: 
     assert "**:" not in shown
 
 
+def test_a_superseded_passage_comes_with_what_superseded_it(tmp_path: Path, clock: Clock) -> None:
+    """A recalled operation that a later fact superseded has that fact in its last line, unless it is shown anyway.
+
+    If a hit before it or the context tells the fact, it is not repeated; a hit after it is not shown again.
+    """
+    old, new = "Ben is responsible for the payments module.", "Carmen takes over the payments module from Ben."
+    asked = "Who is responsible for the payments module?"
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        memory.record_operation("message", {"role": "user", "text": old}, agent="ann")
+        record(memory, 60, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
+        memory.record_operation("message", {"role": "user", "text": new})
+        memory.flush_session()
+        found = memory.retriever.retrieve_context(asked, where=SearchFilter(agent="ann"))
+        everything = memory.retriever.retrieve_context(asked).text
+        context = memory.get_orchestrator_context("x", 3_000, query=asked)
+    assert f"```recalled op 1 (2025-01-15, ann, superseded by K2)\n{old}\nK2: {new}\n```\n" in found.text
+    assert everything.count(f"\n{new}\n") + everything.count(f"\nK2: {new}\n") == 1
+    assert f"```recalled op 1 (2025-01-15, ann, superseded by K2)\n{old}\n```\n" in context.recalled
+    assert new in context.prefix
+
+
 def test_a_recalled_work_item_has_its_title(tmp_path: Path, clock: Clock) -> None:
     """A recalled work item has its title, as its status alone says nothing."""
     with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
