@@ -9,12 +9,14 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
 from orchestra_mem.errors import NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
+from orchestra_mem.memory.recall import Recall
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import (
     Json,
@@ -132,7 +134,8 @@ class SearchCalls:
     ) -> Answer:
         """Search all tiers and archives by keywords and by meaning. Return hits best first.
 
-        Everything recorded or saved before the call is found. Any string is a query. Pass a hit's source to `expand`.
+        Everything recorded or saved before the call is found. Any string is a query. Pass a hit's source to `expand`,
+        also a name such as `K7`: search finds what has these words, and a note says so.
 
         Raises:
             SearchError: A library that search needs cannot be loaded.
@@ -140,7 +143,8 @@ class SearchCalls:
             EmbedderError: `mode` is dense, and no vectors are available.
         """
         session = self._life.snapshot().session_id
-        return self._parts.search.open().search(query, where=where, mode=mode, limit=limit, session=session)
+        answer = self._parts.search.open().search(query, where=where, mode=mode, limit=limit, session=session)
+        return replace(answer, notes=(*answer.notes, *Recall(self._parts).hint(query)))
 
     def search_memory(self, query: str, max_results: int = 5) -> list[str]:
         """Return passages that answer a query, each in one line with its source in front; see `search`.
