@@ -69,7 +69,7 @@ def test_a_summary_tells_its_facts_as_they_are_now(tmp_path: Path, clock: Clock)
 
 
 def test_a_summary_says_which_of_its_facts_are_superseded(tmp_path: Path, clock: Clock) -> None:
-    """In contexts, to agents and by `expand`, a summary is shown with the states of all its facts.
+    """In what is retrieved and by `expand`, a summary is shown with the states of all its facts.
 
     This includes the facts next to the passage that answers a question.
     """
@@ -80,11 +80,7 @@ def test_a_summary_says_which_of_its_facts_are_superseded(tmp_path: Path, clock:
         asked, where = "Who is responsible for the payments?", SearchFilter(kinds=("summary",))
         expanded = memory.expand("S1").summary
         assert expanded is not None
-        for shown in (
-            memory.get_orchestrator_context("x", 4_000, query=asked, where=where).recalled,
-            memory.retriever.retrieve_context(asked, where=where).text,
-            expanded.text,
-        ):
+        for shown in (memory.retriever.retrieve_context(asked, where=where).text, expanded.text):
             assert f"- Decision K1 (superseded by {later}): We use MySQL for the orders database.\n" in shown
             assert "- Role K2: Ben is responsible for the payments.\n" in shown
 
