@@ -70,8 +70,8 @@ def kept_numbers(text: str) -> list[int]:
 def with_states(text: str, facts: Mapping[int, MustKeep], removed: Sequence[MustKeep]) -> str:
     """Update the states in the must-keep lines of a text; wordings that people changed in the text stay.
 
-    Lines and passages of facts that a person removed are dropped; facts that a person wrote or reworded get their
-    current wording.
+    Lines of facts that a person removed are dropped, and their passages in other lines; facts that a person wrote or
+    reworded get their current wording.
     """
 
     def line(match: re.Match[str]) -> str:
@@ -83,10 +83,13 @@ def with_states(text: str, facts: Mapping[int, MustKeep], removed: Sequence[Must
         said = squeeze(fact.text) if fact.author is Author.PERSON else match["said"]
         return f"{match['head']}{state_of(fact)}: {said}{match.group()[match.end('said') - match.start() :]}"
 
-    text = _KEPT_LINE.sub(line, text)
-    for fact in removed:
-        text = text.replace(squeeze(fact.passage), "")
-    return text
+    def without_removed(row: str) -> str:
+        for fact in removed:
+            row = row.replace(squeeze(fact.passage), "")
+        return row
+
+    rows = _KEPT_LINE.sub(line, text).splitlines(keepends=True)
+    return "".join(row if _KEPT_LINE.match(row) else without_removed(row) for row in rows)
 
 
 def told(text: str) -> str:
