@@ -16,7 +16,6 @@ from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint
 from orchestra_mem.errors import NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.memory.recall import Recall
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import (
     Json,
@@ -142,6 +141,8 @@ class SearchCalls:
             StorageError: The index cannot be used.
             EmbedderError: `mode` is dense, and no vectors are available.
         """
+        from orchestra_mem.memory.recall import Recall  # imported here, because `status` does not need it
+
         session = self._life.snapshot().session_id
         answer = self._parts.search.open().search(query, where=where, mode=mode, limit=limit, session=session)
         return replace(answer, notes=(*answer.notes, *Recall(self._parts).hint(query)))
