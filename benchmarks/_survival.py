@@ -23,7 +23,7 @@ from orchestra_mem.core.documents.entries import make_entry
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import Block, front_matter_fault, split_blocks
 from orchestra_mem.core.documents.session_document import EARLIER, LOG, SessionDocument
-from orchestra_mem.core.summaries.kept import body_of, kept_numbers, squeeze, with_states
+from orchestra_mem.core.summaries.kept import body_of, squeeze
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.types import (
@@ -251,8 +251,7 @@ class _Examination:
         """
         if session.status is SessionStatus.ARCHIVED:
             return self._told(body_of(summary.text)).rstrip() in self._told(block.text)
-        facts = self._ledger.must_keeps_by_id(kept_numbers(summary.text))
-        return self._told(with_states(summary.text, {fact.id: fact for fact in facts})).rstrip() in block.text
+        return self._ledger.with_states([summary.text])[0].rstrip() in block.text
 
     def _told(self, text: str) -> str:
         """Return a text without the words of facts that a person removed."""

@@ -211,7 +211,8 @@ class Hit:
     """A chunk that may answer a query. Scores are comparable within one result, likelihoods (0 to 1) across queries.
 
     `perhaps` marks an unlikely answer, which ranks below all likely ones. `superseded_by` names the fact that replaced
-    what an operation says ("K7"), "" if nothing did.
+    what an operation says, or that a person has reworded ("K7"), "" if there is none. `removed`: A person removed the
+    fact in which an operation was remembered.
     """
 
     id: int
@@ -221,11 +222,18 @@ class Hit:
     perhaps: bool
     reasons: Reasons
     superseded_by: str = ""
+    removed: bool = False
+
+    @property
+    def fate(self) -> str:
+        """What has become of what an operation says: "superseded by K7", "removed by a person", or nothing."""
+        by = f"superseded by {self.superseded_by}" * bool(self.superseded_by)
+        return by or "removed by a person" * self.removed
 
     @property
     def doubt(self) -> str:
         """What lessens the hit, for its label: ", perhaps", ", superseded by K7", both, or nothing."""
-        return ", perhaps" * self.perhaps + f", superseded by {self.superseded_by}" * bool(self.superseded_by)
+        return ", perhaps" * self.perhaps + f", {self.fate}" * bool(self.fate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,7 +147,7 @@ _SHOWN = {
     "Finding": "part health words advice",
     "Hit": "source=chunk.source tier=chunk.tier kind=chunk.kind heading=chunk.heading title=chunk.title? "
     "text=chunk.text time=chunk.time session=chunk.session agent=chunk.agent item=chunk.item "
-    "operation=chunk.operation? score:6 likelihood:4 perhaps superseded_by? reasons",
+    "operation=chunk.operation? score:6 likelihood:4 perhaps superseded_by? removed reasons",
     "MemoryItem": "id number timestamp ci_source type summary content tokens relevance_tags=tags priority expires "
     "references author status superseded_by? said",
     "MustKeep": "id kind text operation? author timestamp identifiers status superseded_by?",

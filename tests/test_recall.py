@@ -8,6 +8,7 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.errors import NotFoundError
+from orchestra_mem.types import DocumentName
 from tests.builders import cases
 from tests.conftest import Clock, record
 from tests.memories import SMALL
@@ -38,6 +39,34 @@ def test_what_names_nothing_is_told(memory: OrchestratorContextManager, referenc
     with pytest.raises(NotFoundError) as caught:
         memory.expand(reference)
     assert str(caught.value) == message
+
+
+def test_a_document_has_no_lines_behind_its_last(memory: OrchestratorContextManager) -> None:
+    """The last line of a document can be expanded; a later one is refused with the number of the last."""
+    path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+    last = len(path.read_text(encoding="utf-8").splitlines())
+    assert memory.expand(f"decision_log.md:{last}").place is not None
+    with pytest.raises(NotFoundError) as caught:
+        memory.expand("decision_log.md:9999")
+    assert str(caught.value) == f"there is no line 9,999 in decision_log.md; its last line is {last}"
+
+
+@pytest.mark.parametrize(
+    ("query", "notes"),
+    [
+        ("op 2", ("`expand op2` shows what op 2 names",)),
+        ("s1", ("`expand S1` shows what s1 names",)),
+        ("op 99999", ()),
+        ("2", ()),
+        ("#2", ()),
+        ("op 2 failed", ()),
+    ],
+)
+def test_a_search_for_a_reference_names_expand(
+    memory: OrchestratorContextManager, query: str, notes: tuple[str, ...]
+) -> None:
+    """A search for the name of something that exists has a note with the call that shows it."""
+    assert memory.search(query).notes == notes
 
 
 def test_losses_are_of_one_session_or_of_all(memory: OrchestratorContextManager) -> None:

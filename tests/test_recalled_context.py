@@ -13,6 +13,7 @@ from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.search_types import SearchFilter, Tier
 from orchestra_mem.types import DocumentName
+from orchestra_mem.work_types import WorkKind
 from tests.conftest import RULES, Clock, record
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
@@ -136,6 +137,59 @@ def test_the_share_is_a_setting(tmp_path: Path, clock: Clock) -> None:
         context = memory.get_orchestrator_context("x", query="saffron gateway")
         assert context.recalled == ""
         assert context.render() == memory.get_orchestrator_context("x").render()
+
+
+def test_a_persons_correction_is_not_contradicted_by_what_is_recalled(tmp_path: Path, clock: Clock) -> None:
+    """A decision that a person rewords or deletes is recalled neither in its former words nor from a session's lists.
+
+    Its operation is recalled with a mark that names the reworded fact, or says that a person removed it. The lists of
+    the session that are empty then, and labels and states without anything else, are not recalled.
+    """
+    old, gone = "We agreed that refunds are possible until 48 hours before departure.", "We use Stripe for refunds."
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        for text in (old, gone):
+            memory.record_operation("message", {"role": "user", "text": text})
+        record(memory, 30, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
+        memory.flush_session()
+        path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+        lines = path.read_text(encoding="utf-8").replace("48 hours", "24 hours").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if "Stripe" not in line), encoding="utf-8")
+        asked = "Until when are refunds possible? And with Stripe?"
+        context = memory.get_orchestrator_context("x", 3_000, query=asked)
+    shown = context.recalled
+    assert f"```recalled op 1 (2025-01-15, user, superseded by K1)\n{old}\n" in shown
+    assert f"```recalled op 2 (2025-01-15, user, removed by a person)\n{gone}\n```\n" in shown
+    assert [context.render().count(text) for text in (old, gone, "24 hours")] == [1, 1, 1]
+    assert "**:" not in shown
+
+
+def test_a_superseded_passage_comes_with_what_superseded_it(tmp_path: Path, clock: Clock) -> None:
+    """A recalled operation that a later fact superseded has that fact in its last line, unless it is shown anyway.
+
+    If a hit before it or the context tells the fact, it is not repeated; a hit after it is not shown again.
+    """
+    old, new = "Ben is responsible for the payments module.", "Carmen takes over the payments module from Ben."
+    asked = "Who is responsible for the payments module?"
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        memory.record_operation("message", {"role": "user", "text": old}, agent="ann")
+        record(memory, 60, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
+        memory.record_operation("message", {"role": "user", "text": new})
+        memory.flush_session()
+        found = memory.retriever.retrieve_context(asked, where=SearchFilter(agent="ann"))
+        everything = memory.retriever.retrieve_context(asked).text
+        context = memory.get_orchestrator_context("x", 3_000, query=asked)
+    assert f"```recalled op 1 (2025-01-15, ann, superseded by K2)\n{old}\nK2: {new}\n```\n" in found.text
+    assert everything.count(f"\n{new}\n") + everything.count(f"\nK2: {new}\n") == 1
+    assert f"```recalled op 1 (2025-01-15, ann, superseded by K2)\n{old}\n```\n" in context.recalled
+    assert new in context.prefix
+
+
+def test_a_recalled_work_item_has_its_title(tmp_path: Path, clock: Clock) -> None:
+    """A recalled work item has its title, as its status alone says nothing."""
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        memory.state.create(WorkKind.TASK, "Refund the crane")
+        shown = memory.retriever.retrieve_context("crane", where=SearchFilter(kinds=("task",))).text
+    assert '```recalled task 1 (task, 2025-01-15)\nTask #1 "Refund the crane": pending\n```\n' in shown
 
 
 # Small contexts: messages, and rules and decisions first

@@ -31,6 +31,10 @@ from tests.memories import edit, say
 from tests.processes import python
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 4}}}
+SUMMARISING = {
+    "orchestrator": {**CONFIG["orchestrator"], "session_compression_threshold": 4_000},
+    "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 100, "segment_tokens": 100},
+}
 SAID = (
     "We decided to hash passwords with bcrypt, as the auditors know it.", "Never deploy the shop on a Friday.",
     "TODO: write the migration guide for the warehouse.",
@@ -52,11 +56,7 @@ def _sources(memory: OrchestratorContextManager, query: str, **options: object) 
 
 def test_a_summary_tells_its_facts_as_they_are_now(tmp_path: Path, clock: Clock) -> None:
     """A fact that a person has removed is no longer found through a summary, only through its operation."""
-    small = {
-        "orchestrator": {**CONFIG["orchestrator"], "session_compression_threshold": 4_000},
-        "compaction": {"verbatim_window_s": 0, "verbatim_floor_tokens": 100, "segment_tokens": 100},
-    }
-    with open_memory(tmp_path, config=small, clock=clock) as memory:
+    with open_memory(tmp_path, config=SUMMARISING, clock=clock) as memory:
         say(memory, clock, *SAID, *(f"Part {n} of the harbour wall was painted by crew_{n}." for n in range(14)))
         assert any("bcrypt" in summary.text for summary in memory.losses())
         told = {hit.chunk.source for hit in memory.search("hash passwords bcrypt").hits if "bcrypt" in hit.chunk.text}
@@ -66,6 +66,23 @@ def test_a_summary_tells_its_facts_as_they_are_now(tmp_path: Path, clock: Clock)
         path.write_text("\n".join(line for line in lines if "bcrypt" not in line), encoding="utf-8")
         told = {hit.chunk.source for hit in memory.search("hash passwords bcrypt").hits if "bcrypt" in hit.chunk.text}
         assert told == {"op 1"}
+
+
+def test_a_summary_says_which_of_its_facts_are_superseded(tmp_path: Path, clock: Clock) -> None:
+    """In what is retrieved and by `expand`, a summary is shown with the states of all its facts.
+
+    This includes the facts next to the passage that answers a question.
+    """
+    with open_memory(tmp_path, config=SUMMARISING, clock=clock) as memory:
+        say(memory, clock, "We use MySQL for the orders database.", "Ben is responsible for the payments.", *SAID)
+        say(memory, clock, *(f"Part {n} of the harbour wall was painted by crew_{n}." for n in range(14)))
+        _, later = _decided(memory, "We switch the orders database from MySQL to Postgres.")
+        asked, where = "Who is responsible for the payments?", SearchFilter(kinds=("summary",))
+        expanded = memory.expand("S1").summary
+        assert expanded is not None
+        for shown in (memory.retriever.retrieve_context(asked, where=where).text, expanded.text):
+            assert f"- Decision K1 (superseded by {later}): We use MySQL for the orders database.\n" in shown
+            assert "- Role K2: Ben is responsible for the payments.\n" in shown
 
 
 def test_a_question_finds_the_operation_the_fact_and_the_document(memory: OrchestratorContextManager) -> None:
@@ -172,6 +189,27 @@ def test_what_a_person_removed_supersedes_nothing(memory: OrchestratorContextMan
     rows = path.read_text(encoding="utf-8").split("\n")
     path.write_text("\n".join(row for row in rows if f"({fact})" not in row), encoding="utf-8")
     assert _marks(memory, "orders database MySQL") == {}
+
+
+def test_what_a_person_reworded_or_removed_is_marked(memory: OrchestratorContextManager) -> None:
+    """An operation whose decision a person reworded names its fact; one whose decision was removed says so.
+
+    If the removed decision was superseded before, the operation names the later fact.
+    """
+    reworded, fact = _decided(memory, "We open the harbour museum at nine.")
+    removed, _ = _decided(memory, "We paint the harbour museum green.")
+    replaced, _ = _decided(memory, "We use MySQL for the museum database.")
+    _, later = _decided(memory, "We switch the museum database from MySQL to Postgres.")
+    memory.refresh()
+    path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+    rows = path.read_text(encoding="utf-8").replace("at nine", "at ten").splitlines(keepends=True)
+    path.write_text("".join(row for row in rows if "green" not in row and "use MySQL" not in row), encoding="utf-8")
+    hits = {hit.chunk.source: hit for hit in memory.search("harbour museum database", limit=30).hits}
+    assert [*hits].index(fact) < [*hits].index(reworded)
+    fates = {name: hits[name].fate for name in (fact, reworded, removed, replaced, later)}
+    by = {reworded: f"superseded by {fact}", removed: "removed by a person", replaced: f"superseded by {later}"}
+    assert fates == {fact: "", later: "", **by}
+    assert f"[{removed}, removed by a person] We paint" in "\n".join(memory.search_memory("museum green", 20))
 
 
 def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContextManager, clock: Clock) -> None:

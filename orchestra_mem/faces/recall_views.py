@@ -42,8 +42,8 @@ def hits_view(hits: Sequence[Hit], lines: Sequence[int], *, explain: bool) -> It
         about = f"item {chunk.item}" if chunk.item is not None and chunk.kind not in set(WorkKind) else ""
         tail = filter(None, (chunk.kind, about, chunk.agent, short_time(chunk.time) if chunk.time else ""))
         head.append(f"  {', '.join(tail)}  {hit.likelihood:.0%}", style="dim")
-        if hit.superseded_by:
-            head.append(f"  superseded by {hit.superseded_by}", style="yellow")
+        if hit.fate:
+            head.append(f"  {hit.fate}", style="yellow")
         yield head
         text = visible(" ".join(chunk.text.split()))
         yield Text(f"     {text if len(text) <= _PASSAGE_CHARS else f'{text[:_PASSAGE_CHARS]} …'}")

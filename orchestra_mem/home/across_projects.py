@@ -134,7 +134,7 @@ def merge_answers(
     for hit in sorted(joined.values(), key=lambda hit: (hit.perhaps, -hit.likelihood)):
         above = _OWN_MARKS.sub("", " > ".join(hit.chunk.heading))
         said = [squeeze(each).casefold() for each in (hit.chunk.text, hit.chunk.kind, above)]
-        alike.append((hit.project_id, (*said, bool(hit.superseded_by)), hit))
+        alike.append((hit.project_id, (*said, bool(hit.fate)), hit))
     lacks = [f"{project.label}: {note}" for project, (answer, _) in found for note in answer.notes]
     return ProjectsAnswer(hits=_joined(alike, limit), notes=(*notes, *lacks))
 

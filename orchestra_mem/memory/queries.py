@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
@@ -132,15 +133,19 @@ class SearchCalls:
     ) -> Answer:
         """Search all tiers and archives by keywords and by meaning. Return hits best first.
 
-        Everything recorded or saved before the call is found. Any string is a query. Pass a hit's source to `expand`.
+        Everything recorded or saved before the call is found. Any string is a query. Pass a hit's source to `expand`,
+        also a name such as `K7`: search finds what has these words, and a note says so.
 
         Raises:
             SearchError: A library that search needs cannot be loaded.
             StorageError: The index cannot be used.
             EmbedderError: `mode` is dense, and no vectors are available.
         """
+        from orchestra_mem.memory.recall import Recall  # imported here, because `status` does not need it
+
         session = self._life.snapshot().session_id
-        return self._parts.search.open().search(query, where=where, mode=mode, limit=limit, session=session)
+        answer = self._parts.search.open().search(query, where=where, mode=mode, limit=limit, session=session)
+        return replace(answer, notes=(*answer.notes, *Recall(self._parts).hint(query)))
 
     def search_memory(self, query: str, max_results: int = 5) -> list[str]:
         """Return passages that answer a query, each in one line with its source in front; see `search`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -96,6 +97,7 @@ class Recall:
             operation = self.parts.log.operation(number)
             return Expansion(reference=f"op {number}", operations=(operation,), around=self._around(operation))
         summary = self.parts.ledger.summary(number)
+        summary = replace(summary, text=self.parts.ledger.with_states([summary.text])[0])
         return Expansion(reference=f"S{number}", operations=tuple(self._covered(summary)), summary=summary)
 
     def _expand_place(self, reference: str) -> Expansion | None:
@@ -162,6 +164,14 @@ class Recall:
             source = "\n".join(plain_text(operation) for operation in self._covered(summary))
         return missing_identifiers(source, summary.text)
 
+    def hint(self, query: str) -> tuple[str, ...]:
+        """Return a note that names `expand` if a query is nothing but a reference; search finds words, not numbers."""
+        if any(map(str.isalpha, query)) and any(each.fullmatch(query) for each in (_REFERENCE, _ITEM, _MEMORY_ITEM)):
+            with suppress(NotFoundError):
+                reference = self.expand(query).reference
+                return (f"`expand {reference.replace(' ', '')}` shows what {query.strip()} names",)
+        return ()
+
     # Lines of documents
 
     def lines(self, hits: Sequence[Hit]) -> list[int]:
@@ -182,7 +192,7 @@ class Recall:
         """Return the passage nearest to a line (`decision_log.md:41`; default 1), or None for other references.
 
         Raises:
-            NotFoundError: The document does not exist or is empty.
+            NotFoundError: The document does not exist, is empty, or has fewer lines.
         """
         match = _DOCUMENT.fullmatch(reference.strip())
         if match is None:
@@ -196,6 +206,8 @@ class Recall:
         passages, line = [*passages_of(text)], int(match["line"] or 1)
         if not passages:
             raise NotFoundError(f"{match['name']} is empty")
+        if line > (last := len(text.splitlines())):
+            raise NotFoundError(f"there is no line {line:,} in {match['name']}; its last line is {last:,}")
         nearest = min(passages, key=lambda each: max(each.line - line, line - each.end + 1, 0))
         number, heading = passages.index(nearest), nearest.heading
         before = [each for each in passages[max(0, number - _PASSAGES_AROUND) : number] if each.heading == heading]

@@ -1,62 +1,71 @@
-"""Bring the hits of a search up to date with the ledger, and mark what has been superseded."""
+"""Bring the hits of a search up to date with the ledger, and mark what has been superseded, reworded or removed."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.echoes import plain_words
-from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.search_types import Chunk, Hit
 from orchestra_mem.stores import Ledger
 from orchestra_mem.types import MustKeep, MustKeepStatus
 
 _MOST_IN_TURN = 8  # facts that supersede each other in turn and are looked up
+_REPLACED = frozenset({MustKeepStatus.SUPERSEDED, MustKeepStatus.REMOVED})  # if they name a later fact
 _MOSTLY = 0.6  # share of a text that superseded facts must make up
+# A label whose lines are passages of their own, or the state of the fact in the heading.
+_NO_CONTENT = re.compile(r"\s*(?:(?:\*\*[^*\n]+\*\*|[\w-]+):|\*(?:Perhaps s|S)uperseded[^*\n]*\*)?\s*")
 
 
 def current(hits: Sequence[Hit], ledger: Ledger, reindex: Callable[[Hit, Chunk], object]) -> Iterator[Hit]:
-    """Yield the hits, leaving out facts that have been superseded, done or removed since they were indexed.
+    """Yield the hits that have content, without facts that have been superseded, done or removed since.
 
     A fact that a person has reworded is yielded with its new text and passed to `reindex`. The fact lines of a summary
     show the facts' current states, as in the summary's document.
     """
-    numbers = {number for hit in hits for number in _facts_in(hit)}
-    facts = {fact.id: fact for fact in ledger.must_keeps_by_id(sorted(numbers))} if numbers else {}
+    numbers = [int(hit.chunk.source[1:]) for hit in hits if source_letter(hit) == "K"]
+    facts = {fact.id: fact for fact in ledger.must_keeps_by_id(numbers)} if numbers else {}
+    texts = iter(ledger.with_states([hit.chunk.text for hit in hits if source_letter(hit) == "S"]))
     for hit in hits:
         chunk = hit.chunk
-        if _letter(hit) == "S":
-            text = with_states(chunk.text, facts)
-            if not text.strip():
-                continue
-            chunk = replace(chunk, text=text)
-        elif _letter(hit) == "K":
+        if source_letter(hit) == "S":
+            chunk = replace(chunk, text=next(texts))
+        elif source_letter(hit) == "K":
             fact = facts.get(int(chunk.source[1:]))
             if fact is None or fact.status is not MustKeepStatus.STANDING:
                 continue
             if fact.text != chunk.text:
                 chunk = chunk_fact(fact)
                 reindex(hit, chunk)
+        if not chunk.operation and _NO_CONTENT.fullmatch(chunk.text):
+            continue
         yield hit if chunk is hit.chunk else replace(hit, chunk=chunk)
 
 
 def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
-    """Mark hits of operations that say little but what was superseded, and put the hit of what replaced it before."""
-    operations = {hit.chunk.operation for hit in hits if hit.chunk.operation and _letter(hit) != "K"}
+    """Mark hits of operations that say little but what was superseded, reworded or removed.
+
+    The hit of what replaced it is put before.
+    """
+    operations = {hit.chunk.operation for hit in hits if hit.chunk.operation and source_letter(hit) != "K"}
     told: defaultdict[int, list[MustKeep]] = defaultdict(list)
     for fact in ledger.must_keeps_of(sorted(operations)) if operations else ():
         told[fact.operation].append(fact)
     later = _later([fact for facts in told.values() for fact in facts], ledger)
     found = list(hits)
     for hit in hits:
-        by = _replaced_by(hit.chunk, told[hit.chunk.operation], later) if _letter(hit) != "K" else None
+        by = _replaced_by(hit.chunk, told[hit.chunk.operation], later) if source_letter(hit) != "K" else None
         if by is None:
             continue
         at = next(place for place, each in enumerate(found) if each.id == hit.id)
+        if by.status is MustKeepStatus.REMOVED:
+            found[at] = replace(found[at], removed=True)
+            continue
         found[at] = replace(found[at], superseded_by=f"K{by.id}")
-        names = {f"K{by.id}", f"op {by.operation}"}
+        names = {f"K{by.id}", f"op {by.operation}"} - {hit.chunk.source}
         newer = next((place for place, each in enumerate(found) if each.chunk.source in names), 0)
         if newer > at and found[newer].perhaps <= found[at].perhaps:
             found.insert(at, found.pop(newer))
@@ -67,7 +76,7 @@ def _later(facts: Iterable[MustKeep], ledger: Ledger) -> dict[int, MustKeep]:
     """Return the facts that superseded these, and those that superseded them in turn, by id."""
     later: dict[int, MustKeep] = {}
     for _ in range(_MOST_IN_TURN):
-        numbers = {fact.superseded_by for fact in facts if fact.status is MustKeepStatus.SUPERSEDED} - {0, *later}
+        numbers = {fact.superseded_by for fact in facts if fact.status in _REPLACED} - {0, *later}
         if not numbers:
             break
         facts = ledger.must_keeps_by_id(sorted(numbers))
@@ -76,26 +85,26 @@ def _later(facts: Iterable[MustKeep], ledger: Ledger) -> dict[int, MustKeep]:
 
 
 def _replaced_by(chunk: Chunk, facts: Sequence[MustKeep], later: Mapping[int, MustKeep]) -> MustKeep | None:
-    """Return the active fact that replaced what a chunk says; None if a part stands, or was only said again."""
+    """Return the active fact that replaced what a chunk says, or else a fact of it that a person removed.
+
+    None if a part of it stands, or was only said again.
+    """
     words, said, by = plain_words(chunk.text), 0, None
     for fact in facts:
-        by = fact
+        now = fact
         for _ in range(_MOST_IN_TURN):
-            by = later.get(by.superseded_by, by) if by.status is MustKeepStatus.SUPERSEDED else by
+            now = later.get(now.superseded_by, now) if now.status in _REPLACED else now
         text = plain_words(fact.passage)
-        if by.status is not MustKeepStatus.STANDING or by is fact or plain_words(by.text) == text:
+        if now.status is MustKeepStatus.STANDING and plain_words(now.text) != text:
+            by = now
+        elif now is fact and fact.status is MustKeepStatus.REMOVED:
+            by = by or fact
+        else:
             return None
         said += len(text) if text in words else 0
     return by if said > len(words) * _MOSTLY else None
 
 
-def _facts_in(hit: Hit) -> list[int]:
-    """Return the numbers of the facts that a hit shows."""
-    if _letter(hit) == "K":
-        return [int(hit.chunk.source[1:])]
-    return kept_numbers(hit.chunk.text) if _letter(hit) == "S" else []
-
-
-def _letter(hit: Hit) -> str:
+def source_letter(hit: Hit) -> str:
     """Return the letter before the number of a hit's source: `K` for a fact, `S` for a summary; empty for others."""
     return hit.chunk.source[0] if hit.chunk.source[1:].isdigit() else ""

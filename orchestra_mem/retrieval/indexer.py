@@ -34,6 +34,7 @@ from orchestra_mem.core.search.chunking import (
     chunk_work_item,
 )
 from orchestra_mem.core.search.echoes import Echoes, without_recalled
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import EmbedderError, OrchestraMemError
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
@@ -52,6 +53,7 @@ _VECTORS_AT_ONCE = 256
 _FRAME = re.compile(
     r"(?:(?:- None|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*\*[A-Z][A-Za-z ]+\*\*: .*|- .*\(op \d+\).*|---)\s*)+"
 )
+_EMPTY_LIST = re.compile(r"^\*\*[A-Z][A-Za-z ]+\*\*:\n(?:- None\n)?(?!- )", re.MULTILINE)
 _RECALLED = "recalled"
 _NOTE = "note"  # value of `WorkEvent.field` for notes
 _IMPORTANCE = {DocumentName.DECISION_LOG: 0.7}
@@ -297,7 +299,8 @@ class Indexer:
             for session in gone:  # the archived document is deleted: index the session's summary instead
                 self._replace([self.sessions.archive(session).name], ())
                 for summary in self.ledger.level_zero_summaries(session.id):
-                    self.index.add(chunk_summary(summary))
+                    text = self._without_facts(summary.text, session.id)
+                    self.index.add(chunk_summary(replace(summary, text=text)))
             self._mark("archives gone", len(gone))
         for session in sessions.values():
             if session.status is not SessionStatus.ARCHIVED:
@@ -306,9 +309,9 @@ class Indexer:
     def _session(self, session: Session, path: Path) -> None:
         when = session.ended or session.started
         place = DocumentPlace(name=path.name, tier=Tier.SESSION, kind="session", session=session.id, time=when)
-        self._document(path, place)
+        self._document(path, place, ended=session.status is SessionStatus.ARCHIVED)
 
-    def _document(self, path: Path, place: DocumentPlace) -> None:
+    def _document(self, path: Path, place: DocumentPlace, *, ended: bool = False) -> None:
         """Index the current text of a document. If it is missing, being written or not text, its chunks stay."""
         text = self.store.read_settled(path)
         if text is None:
@@ -317,9 +320,20 @@ class Indexer:
         if self._marks.get(f"document {place.name}") == now:
             return
         said = _own_words(text) if place.tier is Tier.SESSION else without_conflicts(text)
+        if place.session and ended:
+            said = self._without_facts(said, place.session)
         chunks = chunk_document(said, place)
         self._replace([place.name], [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
         self._mark(f"document {place.name}", now)
+
+    def _without_facts(self, text: str, session: str) -> str:
+        """Return an ended session's lists without its facts, which are indexed separately and may have changed."""
+        newest = self.log.operations(OperationFilter(session=session, limit=1))
+        first, last = self.log.first_operation(session), newest[-1].id if newest else 0
+        facts = self.ledger.must_keeps(first_operation=first, last_operation=last)
+        known = {f"- {squeeze(said)}" for fact in facts for said in (fact.text, fact.found)}
+        lines = (line for line in text.splitlines(keepends=True) if line.rstrip() not in known)
+        return _EMPTY_LIST.sub("", "".join(lines))
 
     def _replace(self, groups: Iterable[str], chunks: Sequence[Chunk]) -> None:
         """Add chunks of some groups, and remove all others of these groups."""

@@ -13,7 +13,7 @@ from datetime import datetime
 from orchestra_mem.core.documents.entries import NAME_FIELDS, first_field, plain_text
 from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage, distinct
 from orchestra_mem.core.search.echoes import fenced, plain_words, without_recalled
-from orchestra_mem.core.text import neutralise
+from orchestra_mem.core.text import neutralise, squeeze
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.search import Answer, MemorySearch, is_match
@@ -21,6 +21,7 @@ from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, named_in_s
 from orchestra_mem.serialize import to_object
 from orchestra_mem.stores import EventLog
 from orchestra_mem.types import Json, MustKeepKind, Operation
+from orchestra_mem.work_types import WorkKind
 
 logger = logging.getLogger(__name__)
 
@@ -57,11 +58,11 @@ def recall(
         # Twice the limit, because many hits are duplicates, which `distinct` merges.
         answer = search.search(question, where=where, limit=2 * limit, session=session)
         hits = _preferred(answer, agents)
-        found = distinct([_recollection(hit, search) for hit in hits])
+        found = distinct([*_recollections(hits, search)])
     except (SearchError, StorageError, EmbedderError) as error:
         logger.warning("nothing is recalled: %s", error)
         return Recalled(recollections=(), notes=(f"nothing is recalled because search cannot be used: {error}",))
-    search.indexer.note_recalled([recollection.passage for recollection in found[:limit]])
+    search.indexer.note_recalled([text for each in found[:limit] for text in (each.passage, each.newer)])
     return Recalled(recollections=tuple(found[:limit]), notes=answer.notes)
 
 
@@ -79,12 +80,26 @@ def _preferred(answer: Answer, agents: Sequence[str]) -> list[Hit]:
     return sorted(filter(is_worth_it, answer.matching), key=rank)
 
 
+def _recollections(hits: Sequence[Hit], search: MemorySearch) -> Iterator[RetrievedPassage]:
+    """Yield the passages of the hits; a superseded one has the newer fact unless a hit before it tells that."""
+    numbers = {int(hit.superseded_by[1:]) for hit in hits if hit.superseded_by}
+    facts = search.indexer.ledger.must_keeps_by_id(sorted(numbers)) if numbers else ()
+    newer, before = {f"K{fact.id}": fact for fact in facts}, set[str]()
+    for hit in hits:
+        fact = newer.get(hit.superseded_by)
+        told = fact is None or not before.isdisjoint((hit.superseded_by, f"op {fact.operation}"))
+        yield replace(_recollection(hit, search), newer="" if fact is None or told else squeeze(fact.text))
+        before.add(hit.chunk.source)
+
+
 def _recollection(hit: Hit, search: MemorySearch) -> RetrievedPassage:
     text, speaker = hit.chunk.text, ""
     if operation := find_operation(search.indexer.log, hit.chunk.operation):
         data = without_recalled(operation.data)  # without fences and contexts that the memory had rendered into it
         whole = plain_text(replace(operation, data=data), max_chars=8_000).strip()
         speaker = first_field(data, NAME_FIELDS) or hit.chunk.agent or operation.agent or first_field(data, ("role",))
+    elif hit.chunk.kind in set(WorkKind):
+        text = whole = f"{hit.chunk.title}: {text}"
     else:
         whole = search.section(hit)
     whole = whole if plain_words(text) in plain_words(whole) else text

@@ -19,7 +19,7 @@ from orchestra_mem.core.search.hybrid import Searcher, search_until
 from orchestra_mem.core.search.responses import StoredResponse
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
 from orchestra_mem.ports import Clock
-from orchestra_mem.retrieval.current_hits import current, marked
+from orchestra_mem.retrieval.current_hits import current, marked, source_letter
 from orchestra_mem.retrieval.index_worker import Guard, IndexWorker
 from orchestra_mem.retrieval.indexer import Backlog, Indexer
 from orchestra_mem.search_types import (
@@ -255,7 +255,8 @@ class MemorySearch:
                 yield chunk.text
 
         before = [*beside(reversed(chunks[:_REACH]))][::-1]
-        return "\n".join([*before, hit.chunk.text, *beside(chunks[_REACH:])])
+        text = "\n".join([*before, hit.chunk.text, *beside(chunks[_REACH:])])
+        return self.indexer.ledger.with_states([text])[0] if source_letter(hit) == "S" else text
 
     def _best(self) -> tuple[EmbeddingModel, Searcher] | None:
         """Return the known model that has embedded the most chunks, the first on a tie, with its searcher."""

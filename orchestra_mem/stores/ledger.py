@@ -12,6 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.stores.event_log import SESSION_NUMBER
 from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
@@ -167,6 +168,14 @@ class Ledger(Stored):
 
     def _facts(self, tail: str, values: Sequence[object] = ()) -> list[MustKeep]:
         return list(map(_must_keep, self._database.rows(f"{_MUST_KEEPS.select} {tail}", values)))
+
+    def with_states(self, texts: Sequence[str]) -> list[str]:
+        """Return summaries, or parts of them, with the present states of their facts, without what people removed."""
+        numbers = [number for text in texts for number in kept_numbers(text)]
+        facts = {fact.id: fact for fact in self.must_keeps_by_id(numbers)} if numbers else {}
+        # Naming all kinds lets the query use the index on (kind, status) instead of scanning all facts.
+        removed = self.must_keeps(kinds=[*MustKeepKind], status=MustKeepStatus.REMOVED) if texts else []
+        return [with_states(text, facts, removed) for text in texts]
 
     def count_must_keeps(self) -> dict[MustKeepKind, dict[MustKeepStatus, int]]:
         """Return the number of must-keeps by kind and status, from counters kept up to date with each change."""

@@ -26,7 +26,6 @@ from orchestra_mem.core.documents.session_document import (
     new_document,
     summary_block,
 )
-from orchestra_mem.core.summaries.kept import kept_numbers, squeeze, with_states
 from orchestra_mem.design_names import SessionCalls
 from orchestra_mem.errors import DocumentConflictError, OrchestraMemError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore, TokenCounter
@@ -37,8 +36,6 @@ from orchestra_mem.types import (
     DocumentFault,
     FileState,
     Json,
-    MustKeepKind,
-    MustKeepStatus,
     Operation,
     OperationFilter,
     Session,
@@ -217,20 +214,9 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
 
     def with_present_states(self, text: str) -> str:
         """Update each fact in the document's summaries to its present state, and delete facts that people removed."""
-        document = SessionDocument.parse(text)
-        numbers = [number for block in document.summaries().values() for number in kept_numbers(block.text)]
-        facts = {fact.id: fact for fact in self.ledger.must_keeps_by_id(numbers)} if numbers else {}
-        # Naming all kinds lets the query use the index on (kind, status) instead of scanning all facts.
-        gone = MustKeepStatus.REMOVED
-        removed = self.ledger.must_keeps(kinds=[*MustKeepKind], status=gone) if document.summaries() else []
-
-        def now(block: str) -> str:
-            block = with_states(block, facts)
-            for fact in removed:
-                block = block.replace(squeeze(fact.passage), "")
-            return block
-
-        return "".join(now(part.block.text) if part.summary else part.block.text for part in document.parts)
+        parts = SessionDocument.parse(text).parts
+        now = iter(self.ledger.with_states([part.block.text for part in parts if part.summary]))
+        return "".join(next(now) if part.summary else part.block.text for part in parts)
 
     def _mended(self, session: Session, text: str, unspilled: Sequence[Entry], least_chars: int) -> str:
         """Remove a torn entry from the end of the text, and make the end fit for appending entries."""

@@ -17,7 +17,6 @@ from orchestra_mem.core.documents.entries import NAME_FIELDS, Entry, first_field
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
-from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.core.text import visible
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.draft_placing import DraftPlacer, body, says
@@ -267,9 +266,8 @@ def summary_material(ledger: Ledger, summaries: Sequence[Summary]) -> Material:
     """Return the material of summaries with the present states of their facts, without facts that people removed."""
     from orchestra_mem.core.summaries.drafts import Material
 
-    numbers = sorted({number for summary in summaries for number in kept_numbers(summary.text)})
-    facts = {fact.id: fact for fact in ledger.must_keeps_by_id(numbers)}
-    return Material.of_summaries([replace(each, text=with_states(each.text, facts)) for each in summaries])
+    texts = ledger.with_states([each.text for each in summaries])
+    return Material.of_summaries([replace(each, text=text) for each, text in zip(summaries, texts, strict=True)])
 
 
 def read_source(operation: Operation) -> Source:

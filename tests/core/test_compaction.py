@@ -17,7 +17,7 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.identifiers import quoted_names
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merges
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, checked, draft_of
-from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, kept_part, name_facts
+from orchestra_mem.core.summaries.kept import KEPT, body_of, kept_lines, kept_part, name_facts, with_states
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Summary
 from tests.builders import a_summary, cases
 
@@ -181,6 +181,14 @@ def talk(count: int, *, start: int = 1) -> list[Source]:
         source(start + i, text=text, tokens=COUNTER.count(text) + 12, task=str((start + i) // 4))
         for i, text in enumerate(texts)
     ]
+
+
+def test_what_a_person_removed_leaves_the_lines_of_other_facts_whole() -> None:
+    """A removed fact's line goes, and its words in the body; other facts with the same words keep theirs."""
+    stood, stands = fact(1, "Call Ben."), fact(2, "Call Ben. Then Ana.")
+    gone = replace(stood, status=MustKeepStatus.REMOVED)
+    text = f"- user: Call Ben.\n{kept_lines([stood, stands])}"
+    assert with_states(text, {1: gone, 2: stands}, [gone]) == f"- user: \n{kept_lines([stands])}"
 
 
 def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> None:

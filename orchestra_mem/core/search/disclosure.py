@@ -33,13 +33,15 @@ class RetrievedPassage:
     """A passage of the memory that answers a question.
 
     `passage` is the text of the hit, or of several in one section. `whole` is the text of the operation, section or
-    summary that contains it. `speaker` said it, empty if unknown. `also` lists other sources with the same text.
+    summary that contains it. `speaker` said it, empty if unknown. `newer` is the text of the fact that has superseded
+    it, empty if that is told elsewhere. `also` lists other sources with the same text.
     """
 
     hit: Hit
     passage: str
     whole: str
     speaker: str = ""
+    newer: str = ""
     also: tuple[str, ...] = ()
 
     @property
@@ -93,6 +95,8 @@ class Recalled:
     def without_repeated_lines(self, *shown: Container[str]) -> Recalled:
         """Leave out lines of documents that are `shown` (`line_words` of a context), or are in another passage.
 
+        Also leave out the newer fact of a passage if it is `shown`.
+
         A passage without new lines becomes empty. Operations and facts stay as they are: their lines belong together.
         """
         lines = [frozenset(line_words(each.passage)) for each in self.recollections]
@@ -102,7 +106,7 @@ class Recalled:
                 passage = _without(each.passage, *shown, before)
                 whole = _without(each.whole, *shown, before, everywhere - own) if passage else each.whole
                 each = replace(each, passage=passage, whole=whole)
-            passages.append(each)
+            passages.append(replace(each, newer=_without(each.newer, *shown)))
             before |= own
         return replace(self, recollections=tuple(passages))
 
@@ -149,6 +153,7 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
     said: list[str] = []
     for each in recollections:
         words = f" {own_words(each.passage)} "
+        told = f"{words}{own_words(each.newer)} " if each.newer else words
         same = next((at for at, known in enumerate(said) if words in known), None)
         begin, operation = words, each.hit.chunk.operation
         if len(each.passage) > _EXCERPT_CHARS:
@@ -171,10 +176,12 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
             also = dict.fromkeys(source for at in parts for source in (kept[at].source, *kept[at].also))
             kept[parts[0]] = replace(
                 each,
-                hit=replace(best, id=longer.id, chunk=longer.chunk, superseded_by=longer.superseded_by),
+                hit=replace(
+                    longer, score=best.score, likelihood=best.likelihood, perhaps=best.perhaps, reasons=best.reasons
+                ),
                 also=tuple(source for source in also if source != each.source),
             )
-            said[parts[0]] = words
+            said[parts[0]] = told
             for at in reversed(parts[1:]):
                 del kept[at], said[at]
         elif whole is not None:
@@ -182,7 +189,7 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
             said[whole] += words
         else:
             kept.append(each)
-            said.append(words)
+            said.append(told)
     return kept
 
 
@@ -205,7 +212,8 @@ def recalled_item(recollection: RetrievedPassage) -> Item:
     """Return a passage as an item of a context; its forms are an excerpt, the passage and the whole, each fenced."""
     passage = recollection.passage
     texts = (excerpt(passage, _EXCERPT_CHARS), passage, clip(recollection.whole, WHOLE_CHARS))
-    forms = dict.fromkeys(fenced(text, recollection.label) for text in texts)
+    newer = f"\n{recollection.hit.superseded_by}: {recollection.newer}" if recollection.newer else ""
+    forms = dict.fromkeys(fenced(text + newer, recollection.label) for text in texts)
     longest = 0
     rising = [form for form in forms if len(form) > longest and (longest := len(form))]
     return Item(

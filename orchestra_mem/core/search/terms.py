@@ -16,8 +16,8 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import STOP_WORDS, stem, words
 from orchestra_mem.search_types import Chunk, IndexedText, Terms
 
-ANALYSIS_VERSION = "4"
-"""Must change if `index_text` returns something else for the same chunk; an index with another version is outdated."""
+ANALYSIS_VERSION = "5"
+"""Must change if a chunk is indexed otherwise, or a text cut otherwise; an index with another version is outdated."""
 
 MAX_QUERY_CHARS = 4_096
 """Longer queries are cut to this length: nobody asks a longer question."""

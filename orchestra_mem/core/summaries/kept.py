@@ -67,10 +67,11 @@ def kept_numbers(text: str) -> list[int]:
     return [int(match["number"]) for match in _KEPT_LINE.finditer(text)]
 
 
-def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
+def with_states(text: str, facts: Mapping[int, MustKeep], removed: Sequence[MustKeep]) -> str:
     """Update the states in the must-keep lines of a text; wordings that people changed in the text stay.
 
-    Lines of facts that a person removed are dropped; facts that a person wrote or reworded get their current wording.
+    Lines of facts that a person removed are dropped, and their passages in other lines; facts that a person wrote or
+    reworded get their current wording.
     """
 
     def line(match: re.Match[str]) -> str:
@@ -82,7 +83,13 @@ def with_states(text: str, facts: Mapping[int, MustKeep]) -> str:
         said = squeeze(fact.text) if fact.author is Author.PERSON else match["said"]
         return f"{match['head']}{state_of(fact)}: {said}{match.group()[match.end('said') - match.start() :]}"
 
-    return _KEPT_LINE.sub(line, text)
+    def without_removed(row: str) -> str:
+        for fact in removed:
+            row = row.replace(squeeze(fact.passage), "")
+        return row
+
+    rows = _KEPT_LINE.sub(line, text).splitlines(keepends=True)
+    return "".join(row if _KEPT_LINE.match(row) else without_removed(row) for row in rows)
 
 
 def told(text: str) -> str:
