@@ -96,19 +96,31 @@ def test_a_shortened_section_keeps_what_a_person_wrote() -> None:
     assert "other lines are left out here" in item.forms[0]
 
 
-def test_as_many_rules_are_shown_as_fit_before_other_sections(memory: OrchestratorContextManager) -> None:
-    """If rules do not all fit, half of them are shown, before a section that a person has put above them."""
+@pytest.mark.parametrize("query", [None, "how do I cook pasta?"])
+def test_more_tokens_never_show_fewer_rules(memory: OrchestratorContextManager, query: str | None) -> None:
+    """Rules come before all other sections: half of them in a small context, and all in any that has room for them."""
     for rule in RULES:
         memory.record_operation("message", {"role": "user", "text": rule})
+    for number in range(12):
+        memory.record_operation(
+            "insight", {"text": f"We found out that part {number} of the parser is slow in winter."}
+        )
+    record(memory, 10)
     memory.refresh()
     path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
     links = "".join(f"- https://wiki.example/pages/{number}\n" for number in range(1, 8))
     edit(path, ("## Rules\n", f"## Links\n\n{links}\n## Rules\n"))
     memory.flush_session()
-    context = memory.get_orchestrator_context("x", 110)
-    assert context.tokens <= 110
-    assert sum(rule in context.render() for rule in RULES) >= 4
-    assert "wiki.example" not in context.render()
+
+    def rules(budget: int) -> int:
+        context = memory.get_orchestrator_context("x", budget, query=query)
+        assert context.tokens <= budget
+        return sum(rule in context.text(Part.PROJECT_STATE) for rule in RULES)
+
+    assert 4 in map(rules, range(60, 160, 5))
+    shown = [*map(rules, (*range(165, 300, 5), *range(300, 1_800, 50)))]  # at 160 the preamble appears
+    assert shown == sorted(shown)
+    assert shown[-1] == 7
 
 
 def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContextManager) -> None:

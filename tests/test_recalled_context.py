@@ -10,7 +10,6 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.context.items import Part
-from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.search_types import SearchFilter, Tier
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
@@ -104,28 +103,6 @@ def test_what_the_context_has_already_is_not_recalled_again(memory: Orchestrator
     assert asked.render().count("amber lamp") == 1
     told = [p for p in asked.placements if p.part is Part.RECALLED and "amber" not in p.text and p.form is None]
     assert any(p.reason.endswith("left out: already in the context") and p.tokens == 0 for p in told)
-
-
-def test_a_line_of_a_document_is_shown_once(tmp_path: Path, clock: Clock) -> None:
-    """Of a recalled section, lines are left out that stand elsewhere in the context; all before it stays as it is."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
-        record(memory, 3)
-        memory.flush_session()
-        lamps = [f"- The amber lamp of lighthouse {number} is lit at nine by the keeper." for number in range(3)]
-        boats = [f"- Boat {number} brought {number} barrels of herring." for number in range(30)]
-        path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
-        path.write_text("\n".join([path.read_text(), "## Harbour", "", *lamps, *boats, ""]))
-
-        def asked() -> OrchestratorContext:
-            return memory.get_orchestrator_context("step", 1_500, query="who lights the amber lamp of the lighthouse?")
-
-        before = asked()
-        assert [line in before.recalled for line in lamps] == [True, True, True]
-        memory.record_operation("note", {"text": lamps[1].removeprefix("- ")})
-        after = asked()
-        assert after.render().startswith(before.prefix + before.timeline)
-        assert [line in after.recalled for line in lamps] == [True, False, True]
-        assert [after.render().count(line.removeprefix("- ")) for line in lamps] == [1, 1, 1]
 
 
 def test_the_share_is_a_setting(tmp_path: Path, clock: Clock) -> None:

@@ -53,7 +53,7 @@ class Snapshot:
 
 # Priority bonus that puts operations with a decision, rule, role or open item before all others.
 _FACTS_FIRST = 1e12
-_SHORT_LINES = 8
+_SHORT_LINES, _FEW_LINES = 8, 4
 FACT_NUMBER = re.compile(r"\(K(\d{1,18})\)")
 _REPEATED_CHARS = 200  # longest operation that can take the place of its decision
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -76,14 +76,15 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], own:
     """
     items: list[Item] = []
     for position, block in enumerate(blocks):
-        forms = _section_forms(block.text, own.intersection(FACT_NUMBER.findall(block.text)))
+        is_rules = SECTIONS[name].get(block.title.lower()) is MustKeepKind.CONSTRAINT
+        least = _FEW_LINES if is_rules else 2 * _SHORT_LINES
+        forms = _section_forms(block.text, own.intersection(FACT_NUMBER.findall(block.text)), least)
         if forms:
-            # Rules come first. In the decision log the last sections are the newest and matter most; elsewhere the
-            # first ones do.
+            # In the decision log the last sections are the newest and matter most; elsewhere the first ones do.
             priority = position if block.level == 3 and part is Part.DECISIONS else -position
-            priority = len(blocks) if SECTIONS[name].get(block.title.lower()) is MustKeepKind.CONSTRAINT else priority
             key = f"{name.value}/{block.title or 'text'}"
-            items.append(_item(key, part, forms, priority, block, f"{name.value}.md:{block.line}"))
+            item = _item(key, part, forms, priority, block, f"{name.value}.md:{block.line}")
+            items.append(replace(item, pinned=True, pinned_for="rules") if is_rules and not item.pinned else item)
     return named_apart(items)
 
 
@@ -153,11 +154,14 @@ def named_apart(items: Sequence[Item]) -> list[Item]:
 
 
 @lru_cache(maxsize=256)
-def _section_forms(text: str, own: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Return a section's forms: short ones with its heading, `own` and last (newest) lines, and the full text."""
+def _section_forms(text: str, own: frozenset[str] = frozenset(), least: int = 2 * _SHORT_LINES) -> tuple[str, ...]:
+    """Return a section's forms: short ones with its heading, `own` and last (newest) lines, and the full text.
+
+    A section of at most `least` lines has only the last one.
+    """
     full = shown_text(section_as_read(text))
     lines = full.splitlines(keepends=True)
-    if len(lines) <= _SHORT_LINES:
+    if len(lines) <= least:
         return (full,) if full else ()
     numbers = range(1, len(lines))
     kept = sorted(numbers, key=lambda number: (own.isdisjoint(FACT_NUMBER.findall(lines[number])), -number))

@@ -21,7 +21,7 @@ from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.core.search.echoes import line_words, plain_words
+from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.errors import ServerAwayError
 from orchestra_mem.memory.context_items import (
     FACT_NUMBER,
@@ -63,11 +63,6 @@ _FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKi
 _MAX_NOTE_LINES = 60
 # For prefixes, which stay the same for an epoch.
 _cached_plain_words = lru_cache(maxsize=8)(plain_words)
-
-
-@lru_cache(maxsize=8)
-def _cached_line_words(text: str) -> frozenset[str]:
-    return frozenset(line_words(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +168,7 @@ class EpochKeeper:
         """Return the context for a budget, from the running epoch with new entries appended or from a new epoch.
 
         Contexts with recalled memories have separate epochs with reserved room. The memories are appended at the end
-        and may use all remaining tokens. A memory, or line of a document, that is in the epoch already is not repeated.
+        and may use all remaining tokens. A memory that is already in the epoch, word for word, is not repeated.
         """
         # Reserve no room for recalled memories while search is unavailable.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
@@ -230,11 +225,14 @@ class EpochKeeper:
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
         there = f" {_cached_plain_words(context.prefix)} {plain_words(context.timeline)} "
-        left = recalled.without_repeated_lines(_cached_line_words(context.prefix), {*line_words(context.timeline)})
+        passages = (
+            replace(each, newer="") if f" {plain_words(each.newer)} " in there else each
+            for each in recalled.recollections
+        )
+        recalled = replace(recalled, recollections=tuple(passages))
         new, standing, reasons = list[Item](), list[Item](), dict[str, str]()
-        for item, each in zip(named_apart(left.items), left.recollections, strict=True):
-            is_there = not each.passage or f" {plain_words(each.passage)} " in there
-            (standing if is_there else new).append(item)
+        for item, each in zip(named_apart(recalled.items), recalled.recollections, strict=True):
+            (standing if f" {plain_words(each.passage)} " in there else new).append(item)
             reasons[item.key] = each.why
         return with_recalled(
             context, new, counter=self.session.counter, reasons=reasons, standing=standing, notes=recalled.notes

@@ -48,6 +48,7 @@ logger = logging.getLogger(__name__)
 
 _AT_ONCE = 100
 _STORED_AT_ONCE = 1_000
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # Latin, full-width, Arabic
 _VECTORS_AT_ONCE = 256
 # Boilerplate that the program writes into documents and search leaves out: times, counts, lists of operations.
 _FRAME = re.compile(
@@ -217,10 +218,12 @@ class Indexer:
     def _own(self, operation: Operation) -> Operation | None:
         """Return an operation without text repeated from the memory.
 
-        None if no text is left, for stored items, and for lines that were not understood.
+        None if no text is left, for stored items, and for questions that were not understood.
         """
         is_given = isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}
-        if operation.is_stored or operation.is_not_understood or is_given:
+        if operation.is_stored or is_given:
+            return None
+        if operation.is_not_understood and plain_text(operation).rstrip().endswith(_QUESTION_MARKS):
             return None
         data = self._echoes.without(without_recalled(operation.data), operation.id)
         if data == operation.data:

@@ -66,7 +66,7 @@ def test_another_reading_is_chosen_by_its_number(orchestrator: Orchestrator) -> 
 def test_a_suggested_title_ends_only_before_an_item_that_exists(
     orchestrator: Orchestrator, before: str, title: str
 ) -> None:
-    """A suggestion has the whole title, even if its end reads like the name of an epic, unless there is such an epic."""
+    """A suggestion has the whole title, even if its end reads like an epic's name, unless there is such an epic."""
     assert f'"{title}"' in said(orchestrator, before + title).text.splitlines()[0]
     said(orchestrator, f"create an epic for {title.split(maxsplit=2)[2].removeprefix('for ')}")
     assert "to #5" in said(orchestrator, before + title).text.splitlines()[0]
@@ -144,7 +144,7 @@ def test_a_talk_ends_with_its_answer(orchestrator: Orchestrator, lines: list[str
 
 
 def test_a_line_that_was_not_understood_is_no_knowledge(tmp_path: Path) -> None:
-    """Such lines are recorded and searched for facts, but are in no summary, search result or Active Work.
+    """Such lines are recorded and searched for facts, but are in no summary or Active Work; questions are no hits.
 
     Summaries do not repeat the answers of the shell either.
     """
@@ -166,8 +166,10 @@ def test_a_line_that_was_not_understood_is_no_knowledge(tmp_path: Path) -> None:
         found = memory.search("what does the frobnicator do?").hits
         assert not any("frobnicator" in hit.chunk.text for hit in found)
         assert "Ana leads billing" in memory.search("who leads billing?").hits[0].chunk.text
+        assert orchestrator.execute("ERR_SSL_VERSION on api-7").outcome is Outcome.NOT_UNDERSTOOD
+        assert "ERR_SSL_VERSION on api-7" in memory.search("ERR_SSL_VERSION").hits[0].chunk.text
         assert "Ana leads billing" in [fact.text for fact in memory.facts(MustKeepKind.ROLE)]
-        assert memory.count_operations(OperationFilter(type="nl_command")) == 40
+        assert memory.count_operations(OperationFilter(type="nl_command")) == 41
 
 
 # Notation and whole dialogues

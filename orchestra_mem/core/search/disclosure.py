@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.core.context.assembly import PREAMBLE
 from orchestra_mem.core.context.items import Item, Part, PartFill, Placement, count_piece, largest_fit
 from orchestra_mem.core.documents.entries import clip
-from orchestra_mem.core.search.echoes import LEAST_WORDS, MARK, fenced, line_words, own_words
+from orchestra_mem.core.search.echoes import LEAST_WORDS, MARK, fenced, own_words
 from orchestra_mem.core.text import neutralise, visible
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.search_types import Hit, Tier
+from orchestra_mem.search_types import Hit
 
 # Long enough to hold most memories in full: an answer that is cut off is useless.
 _EXCERPT_CHARS = 480
@@ -23,7 +23,6 @@ INDEX_SHARE = 0.3
 
 _LINE_CHARS = 90
 _NAME_CHARS = 60
-_DOCUMENTS = (Tier.EPISODIC, Tier.SESSION)  # the tiers of documents; their operations have a number
 _RUN = re.compile(r"`+")
 _PREAMBLE_WORTH = 10  # the preamble is shown only in budgets of at least ten times its tokens
 
@@ -91,24 +90,6 @@ class Recalled:
     def items(self) -> list[Item]:
         """The passages as items of a context."""
         return [recalled_item(each) for each in self.recollections]
-
-    def without_repeated_lines(self, *shown: Container[str]) -> Recalled:
-        """Leave out lines of documents that are `shown` (`line_words` of a context), or are in another passage.
-
-        Also leave out the newer fact of a passage if it is `shown`.
-
-        A passage without new lines becomes empty. Operations and facts stay as they are: their lines belong together.
-        """
-        lines = [frozenset(line_words(each.passage)) for each in self.recollections]
-        everywhere, before, passages = frozenset[str]().union(*lines), set[str](), []
-        for each, own in zip(self.recollections, lines, strict=True):
-            if each.hit.chunk.tier in _DOCUMENTS and not each.hit.chunk.operation:
-                passage = _without(each.passage, *shown, before)
-                whole = _without(each.whole, *shown, before, everywhere - own) if passage else each.whole
-                each = replace(each, passage=passage, whole=whole)
-            passages.append(replace(each, newer=_without(each.newer, *shown)))
-            before |= own
-        return replace(self, recollections=tuple(passages))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,12 +172,6 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
             kept.append(each)
             said.append(told)
     return kept
-
-
-def _without(text: str, *said: Container[str]) -> str:
-    """Leave out the lines that are said; empty if nothing else remains but labels of what followed."""
-    lines = [line for line in text.split("\n") if not any(own_words(line) in each for each in said)]
-    return "\n".join(lines) if any(own_words(line) and not line.endswith(":") for line in lines) else ""
 
 
 def excerpt(text: str, most: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from orchestra_mem.core.context.assembly import PREAMBLE
 from orchestra_mem.core.text import split_sentences, visible
@@ -84,15 +84,6 @@ def plain_words(text: str) -> str:
 def own_words(text: str) -> str:
     """Return `plain_words` without the times and references that documents add to a memory's text."""
     return plain_words(_ADDED.sub(" ", text))
-
-
-def line_words(text: str) -> Iterator[str]:
-    """Yield the `own_words` of each line, and of what follows its label, as in `Ana: …`; short lines are left out."""
-    for line in _ADDED.sub(" ", text.casefold()).splitlines():
-        label, _, rest = (_WORD.findall(each) for each in line.partition(": "))
-        for words in (label + rest, rest):
-            if len(words) >= LEAST_WORDS:
-                yield " ".join(words)
 
 
 class Echoes:
