@@ -77,6 +77,17 @@ def test_two_decisions_of_one_form_stand_side_by_side() -> None:
     assert sum(against[True]) >= 25
 
 
+def test_a_new_value_replaces_and_another_subject_does_not() -> None:
+    """A changed number, date or choice supersedes; the same about another customer, service or table supersedes not."""
+    gone: dict[bool, list[str]] = {True: [], False: []}
+    for kind, older, newer, replaces in cases("a_new_value_replaces_and_another_subject_does_not"):
+        older_fact, newer_fact = (_fact(text, at, MustKeepKind(kind)) for at, text in ((1, older), (2, newer)))
+        if settle([older_fact, newer_fact])[0].status is SUPERSEDED:
+            gone[replaces].append(older)
+    assert len(gone[True]) == 8
+    assert len(gone[False]) <= 1  # of 28
+
+
 def test_a_fact_takes_the_place_of_one_and_puts_the_next_in_doubt() -> None:
     """Of two facts that a later one contradicts, the likelier is superseded and the other only marked."""
     said = (

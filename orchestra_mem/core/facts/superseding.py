@@ -18,7 +18,7 @@ from orchestra_mem.core.facts.pairs import HOLDING, PERHAPS, UNFINISHED, Topic, 
 from orchestra_mem.core.facts.states import state_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
-SURE, REPORTED = 0.38, 0.35
+SURE, REPORTED = 0.40, 0.35
 """Least likelihood at which a fact is marked superseded or done; `REPORTED` applies if a completion does this."""
 AGAINST = 0.25
 """Least likelihood, averaged over both directions, at which decisions of two projects contradict each other."""
