@@ -37,17 +37,23 @@ def value_columns(newer: MustKeep, older: MustKeep) -> list[int]:
     (said, low, holds, around), (before, low_before, held, _) = _words_of(newer.text), _words_of(older.text)
     columns = {*around}
     places = 0
+    were: set[str] = set()
+    are: set[str] = set()
     for first, last, start, end in _differences(low_before, low):
         old, new = before[first:last], said[start:end]
         if not old or not new:  # such as `now`, or `instead`
             columns.update(_column(f"{'+' if new else '-'} {word.lower()}") for word in (*old, *new))
         elif any(holds[start:end]) or any(held[first:last]):
             places += 1
+            were |= {word for word, content in zip(low_before[first:last], held[first:last], strict=True) if content}
+            are |= {word for word, content in zip(low[start:end], holds[start:end], strict=True) if content}
             columns |= _columns_of_place(newer.text, start, end, _shape(old, new, start), newer.kind)
             columns.add(_column(f"words {min(3, max(len(old), len(new)))}"))
         else:
             columns.update(_column(f"stop {word.lower()}") for word in new)
     columns.add(_column(f"places {min(places, 3)}"))
+    if not were.isdisjoint(are):  # `from A to B`, then `from B to C`
+        columns.add(_column("moved"))
     return sorted(columns)
 
 
