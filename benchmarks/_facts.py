@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import chain, cycle, groupby
+from itertools import cycle, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,11 +49,12 @@ class Record:
 
 
 class Pair(NamedTuple):
-    """Two facts, and whether the newer one has superseded or settled the older one."""
+    """Two facts, whether the newer one has superseded or settled the older one, and who wrote them."""
 
     newer: MustKeep
     older: MustKeep
     changed: bool
+    writer: str = ""
 
 
 def _rows(file: Path, split: str = "") -> Iterator[Any]:
@@ -80,8 +81,8 @@ def load_records(file: Path, split: str = "") -> list[Record]:
 
 def load_pairs(file: Path, split: str) -> Iterator[Pair]:
     """Read the written pairs of a split; they name no distance in operations, so typical distances take turns."""
-    pairs = chain.from_iterable(row["pairs"] for row in _rows(file, split))
-    for said, distance in zip(pairs, cycle((1, 2, 5, 10, 40))):
+    pairs = ((row["writer"], said) for row in _rows(file, split) for said in row["pairs"])
+    for (writer, said), distance in zip(pairs, cycle((1, 2, 5, 10, 40))):
         older, newer = (
             MustKeep(
                 kind=MustKeepKind(told["k"].replace("_", " ")),
@@ -92,7 +93,7 @@ def load_pairs(file: Path, split: str) -> Iterator[Pair]:
             )
             for told, number in ((said["older"], 1), (said["newer"], 1 + distance))
         )
-        yield Pair(newer, older, said["relation"] != "none")
+        yield Pair(newer, older, said["relation"] != "none", writer)
 
 
 class Told(NamedTuple):

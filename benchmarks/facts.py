@@ -49,6 +49,8 @@ TARGETS: dict[str, Target] = {
     "reversals_right": (">=", 0.60),
     "failures_closed_wrongly": ("<=", 0.15),
     "superseded_wrongly": ("<=", 0.02),
+    "alike_superseded_wrongly": ("<=", 0.25),
+    "alike_superseded": (">=", 0.50),
     "superseded_share_commits": ("<=", 0.10),
     "superseded_share_sessions": ("<=", 0.15),
     # tables of cues kept this share of the same recordings, at a recall of 0.23

@@ -343,6 +343,7 @@ def write_table(
     weights: NDArray[np.float64] = np.hstack([model.weights, signs.weights])
     scales = np.abs(weights).max(axis=0) / _STEPS
     bias = np.append(model.bias, signs.bias)
+    kept = classifier.load_table()  # `train_values.py` trains these
     np.savez_compressed(
         TABLE,
         weights=np.round(weights / scales).astype(np.int8),
@@ -352,6 +353,8 @@ def write_table(
         rarity=rarity,
         pairs=weigh.weights.astype(np.float32),
         pair_bias=np.float32(weigh.bias[0]),
+        values=kept.values,
+        value_bias=np.float32(kept.value_bias),
     )
     classifier.load_table.cache_clear()
     topic_of.cache_clear()

@@ -64,6 +64,7 @@ class FactExtractor:
     lasting: bool = False
     apart: bool = False
     _agents: dict[int, str | None] = field(default_factory=dict, init=False)
+    _commands: dict[int, str] = field(default_factory=dict, init=False)  # of operations with standing failures
 
     def extract(self, session: Session, through: int) -> None:
         """Extract facts from a session's operations that were not processed before, up to the id `through`.
@@ -126,6 +127,7 @@ class FactExtractor:
                     settled[place] = replace(fact, status=_STANDING, superseded_by=by)
         before = {fact.id: fact for fact in known}
         settled = self._without_replaced(operations, before, settled)
+        settled = self._without_repaired(operations, before, settled)
         changed = [(before[fact.id], fact) for fact in settled if fact.id in before and fact != before[fact.id]]
         return [fact for fact in settled if fact.id not in before], changed
 
@@ -150,6 +152,31 @@ class FactExtractor:
         return [
             replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=0)
             if fact.operation in replaced and fact.status is _STANDING and fact.author is not Author.PERSON
+            else fact
+            for fact in settled
+        ]
+
+    def _without_repaired(
+        self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep]
+    ) -> list[MustKeep]:
+        """Close the failures of commands that the same agent has run again since, with the same input and success."""
+        from orchestra_mem.core.facts.states import command_of, has_succeeded
+
+        worked = {command: each.id for each in operations if (command := command_of(each)) and has_succeeded(each)}
+        if not worked:
+            return settled
+        failures = self.ledger.must_keeps(kinds=(MustKeepKind.FAILURE,), status=_STANDING, limit=_REACH)
+        settled = [*settled, *(fact for fact in failures if fact.id not in known)]
+        known |= {fact.id: fact for fact in failures}
+        failed = {fact.operation for fact in settled if fact.kind is MustKeepKind.FAILURE and fact.status is _STANDING}
+        for number in failed - self._commands.keys() - {0}:
+            self._commands[number] = command_of(self.log.operation(number))
+        for number in self._commands.keys() - failed:
+            del self._commands[number]
+        repaired = {number for number in failed if worked.get(self._commands.get(number, ""), 0) > number}
+        return [
+            replace(fact, status=MustKeepStatus.DONE)
+            if fact.operation in repaired and fact.kind is MustKeepKind.FAILURE and fact.status is _STANDING
             else fact
             for fact in settled
         ]

@@ -77,6 +77,17 @@ def test_two_decisions_of_one_form_stand_side_by_side() -> None:
     assert sum(against[True]) >= 25
 
 
+def test_a_new_value_replaces_and_another_subject_does_not() -> None:
+    """A changed number, date or choice supersedes; the same about another customer, service or table supersedes not."""
+    gone: dict[bool, list[str]] = {True: [], False: []}
+    for kind, older, newer, replaces in cases("a_new_value_replaces_and_another_subject_does_not"):
+        older_fact, newer_fact = (_fact(text, at, MustKeepKind(kind)) for at, text in ((1, older), (2, newer)))
+        if settle([older_fact, newer_fact])[0].status is SUPERSEDED:
+            gone[replaces].append(older)
+    assert len(gone[True]) == 8
+    assert len(gone[False]) <= 1  # of 28
+
+
 def test_a_fact_takes_the_place_of_one_and_puts_the_next_in_doubt() -> None:
     """Of two facts that a later one contradicts, the likelier is superseded and the other only marked."""
     said = (
@@ -389,6 +400,39 @@ def test_work_that_succeeds_ends_no_failure_of_other_work() -> None:
         _fact("build: passed (api)", 2, MustKeepKind.COMPLETION),
     ]
     assert settle(checks)[0].status is STANDING
+
+
+@pytest.mark.parametrize("status", ["failed", "pending"])
+@pytest.mark.parametrize(
+    ("task", "other", "error"),
+    [
+        ("pay the invoice 4711", "pay the invoice 4712", "account is empty"),
+        ("update Redis to 8", "update PostgreSQL to 18", "no package found"),
+        ("gdpr deletion run of June", "review bot traffic in geo_lookup", "3 requests timed out in geo_lookup"),
+        ("clean up the staging database", "back up the staging database", "2 tables are locked"),
+        ("translate the mails to Spanish", "translate the mails to German", "translator is ill"),
+    ],
+)
+def test_a_task_that_is_done_ends_no_outcome_of_another_task(task: str, other: str, error: str, status: str) -> None:
+    """The completion of a task ends neither the outcome nor the error of a task with another name."""
+    told: list[Json] = [{"task": task, "status": status, "error": error}, {"task": other, "status": "completed"}]
+    found = find_in_operations([_operation("task_execution", data, number) for number, data in enumerate(told, 1)])
+    facts = [replace(fact, id=number) for number, fact in enumerate((each for row in found for each in row), 1)]
+    assert {fact.status for fact in settle(facts)} == {STANDING}
+
+
+@pytest.mark.parametrize("kind", [MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE, MustKeepKind.COMPLETION])
+def test_what_is_said_again_in_the_same_words_stands_once(kind: MustKeepKind) -> None:
+    """Of equal failures, open items or completions the last one stands, of each agent if agents are kept apart."""
+    facts = [_fact("Please add a docstring to the parser.", number, kind) for number in (1, 2, 3)]
+    assert [(each.status, each.superseded_by) for each in settle(facts)] == [
+        (SUPERSEDED, 2), (SUPERSEDED, 3), (STANDING, 0),
+    ]  # fmt: skip
+    assert settle(facts[2:], known=1)[0] == facts[2]
+    apart = settle(facts, agents={1: "ann", 2: "ben", 3: "ann"})
+    assert [each.status for each in apart] == [SUPERSEDED, STANDING, STANDING]
+    persons = replace(facts[0], author=Author.PERSON)
+    assert [each.status for each in settle([persons, *facts[1:]])] == [STANDING, SUPERSEDED, SUPERSEDED]
 
 
 def test_tries_at_much_work_are_settled_in_linear_time() -> None:

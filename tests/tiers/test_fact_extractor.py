@@ -61,6 +61,26 @@ def test_a_completion_told_again_stands_once(memory: OrchestratorContextManager,
     assert facts[0].superseded_by == facts[-1].id
 
 
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_command_that_succeeds_again_is_no_failure_any_more(memory: OrchestratorContextManager, apart: bool) -> None:
+    """A command's failures end once the same agent has run it again with success, and only then."""
+    ran: list[tuple[str, str, int, str]] = [
+        ("ann", "pytest -q", 1, "KeyError: 'user'"), ("ben", "pytest -q", 0, "21 passed"),
+        ("ann", "pytest -q docs", 0, "2 passed"), ("ann", "make", 2, "Error: no rule"), ("ann", "pytest -q", 0, "ok"),
+        ("ann", "pytest -q", 3, "KeyError: 'name'"),
+    ]  # fmt: skip
+    standing = []
+    for agent, command, code, output in ran:
+        data: Json = {"tool": "shell", "input": command, "exit_code": code, "output": output}
+        memory.record_operation("tool_use", data, agent=agent)
+        if apart:
+            standing.append({fact.operation for fact in memory.facts()})
+    if apart:
+        assert standing == [{1}, {1}, {1}, {1, 4}, {4}, {4, 6}]
+    assert {fact.operation for fact in memory.facts()} == {4, 6}
+    assert {fact.status for fact in memory.facts(standing=False) if fact.operation == 1} == {MustKeepStatus.DONE}
+
+
 def test_a_lighter_remark_takes_no_decision_back(memory: OrchestratorContextManager) -> None:
     """A remark in an operation's notes does not supersede a person's decision; a person's statement does."""
     memory.record_operation("note", {"speaker": "Ann", "text": "We decided to use MySQL for the event log."})

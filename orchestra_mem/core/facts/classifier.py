@@ -4,7 +4,8 @@ The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 2)), `sca
 of `weights`), and `classes` (`none`, then the kinds). Column 0 scores whether a sentence is not a fact; the columns of
 the kinds choose the kind of a fact. The last two columns score whether a sentence takes something back, and whether it
 reports a repair. `rarity` (float16, shape (COLUMNS,)) is the logarithm of the inverse document frequency of each word
-stem; `pairs` and `pair_bias` weigh the features of two facts, see `superseding`.
+stem; `pairs` and `pair_bias` weigh the features of two facts, see `superseding`; `values` and `value_bias` those of
+their differing places, see `values`.
 """
 
 from __future__ import annotations
@@ -170,6 +171,8 @@ class Table(NamedTuple):
     rarity: NDArray[np.float16]
     pairs: NDArray[np.float32]
     pair_bias: float
+    values: NDArray[np.float32]
+    value_bias: float
 
 
 def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
@@ -218,4 +221,6 @@ def load_table() -> Table:
             rarity=stored["rarity"],
             pairs=stored["pairs"],
             pair_bias=float(stored["pair_bias"]),
+            values=stored["values"],
+            value_bias=float(stored["value_bias"]),
         )

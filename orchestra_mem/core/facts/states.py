@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 
-from orchestra_mem.types import MustKeepKind
+from orchestra_mem.types import MustKeepKind, Operation
 
 _FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
     (MustKeepKind.DECISION, "decision decisions verdict resolution"),
@@ -41,6 +42,7 @@ _LOOP_OUTCOMES = frozenset(
 )
 _GOOD_FLAGS = frozenset({"success", "succeeded", "passed"})
 _GOOD_WHEN_TRUE = frozenset({"completed", "done", "finished"})  # false means not yet, not a failure
+_INPUTS = ("input", "command", "cmd")
 _EXIT_FIELDS = frozenset({"exit code", "exitcode", "exit status", "returncode", "return code"})
 _NOTHING = re.compile(
     r"(?:none|null|nil|false|no|nothing|n/a|na|0|ok|-+|\[\]|\{\}|not applicable)"
@@ -77,6 +79,27 @@ def state_of(name: str, value: str, *, about: str) -> MustKeepKind | None:
     if outcome is not None and named is None:
         return outcome if about or outcome is MustKeepKind.FAILURE else None
     return named if named is not None and len(value.split()) < 3 else None
+
+
+def command_of(operation: Operation) -> str:
+    """Return what identifies the command that an operation ran: its agent, type, tool and input; empty for none."""
+    data = operation.data
+    given = next((data[name] for name in _INPUTS if data.get(name)), None) if isinstance(data, dict) else None
+    if given is None or not isinstance(data, dict):
+        return ""
+    tool = data.get("tool", data.get("tool_name"))
+    return json.dumps([operation.agent, operation.type, tool, given], ensure_ascii=False, sort_keys=True)
+
+
+def has_succeeded(operation: Operation) -> bool:
+    """Check whether an exit status, a flag or an outcome of an operation states success, and none states a failure."""
+    data = operation.data if isinstance(operation.data, dict) else {}
+    told = {name.lower().replace("_", " "): str(value).strip() for name, value in data.items()}
+    states = {
+        MustKeepKind.COMPLETION if name in _EXIT_FIELDS and value == "0" else state_of(name, value, about=name)
+        for name, value in told.items()
+    }
+    return MustKeepKind.COMPLETION in states and MustKeepKind.FAILURE not in states
 
 
 def says_nothing(value: str) -> bool:

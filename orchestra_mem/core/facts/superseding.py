@@ -8,7 +8,7 @@ one line.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -18,7 +18,7 @@ from orchestra_mem.core.facts.pairs import HOLDING, PERHAPS, UNFINISHED, Topic, 
 from orchestra_mem.core.facts.states import state_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
-SURE, REPORTED = 0.38, 0.35
+SURE, REPORTED = 0.40, 0.35
 """Least likelihood at which a fact is marked superseded or done; `REPORTED` applies if a completion does this."""
 AGAINST = 0.25
 """Least likelihood, averaged over both directions, at which decisions of two projects contradict each other."""
@@ -26,7 +26,8 @@ AGAINST = 0.25
 _COMPLETION, _FAILURE = MustKeepKind.COMPLETION, MustKeepKind.FAILURE
 # Fields that tell the outcome of all of a task, and not of one check of it.
 _WHOLE = frozenset("status state result outcome success succeeded passed completed done finished".split())
-_CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, _COMPLETION)
+_CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, *UNFINISHED, _COMPLETION)
+_REPEATED = (*UNFINISHED, _COMPLETION)  # of these kinds, a fact is superseded by one in the same words
 _SKEW = timedelta(minutes=15)  # clocks of machines differ by less
 _NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can refer to
 _POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
@@ -55,16 +56,17 @@ def settle(
     order = in_order(must_keeps)
     settled = list(must_keeps)
     new = [number for number in order if number >= known and must_keeps[number].kind in _CHANGING]
-    signs = dict(zip(new, signs_of([settled[number].text for number in new]).tolist(), strict=True))
-    standing = Standing(agents)
+    judged = [number for number in new if must_keeps[number].kind not in UNFINISHED]
+    signs = dict(zip(judged, signs_of([settled[number].text for number in judged]).tolist(), strict=True))
+    standing = Standing(agents, _subjects_of(must_keeps))
     for number in order if new else ():
         fact = settled[number]
         if fact.status is not MustKeepStatus.STANDING:
             continue
-        if number in signs:
-            for past, sure in standing.changed_by(fact, settled, signs[number]):
+        if number >= known and fact.kind in _CHANGING:
+            for past, sure in standing.changed_by(fact, settled, signs.get(number, ())):
                 older = settled[past]
-                gone = older.kind in (*HOLDING, _COMPLETION)  # a completion is only ever repeated
+                gone = older.kind in HOLDING or older.kind is fact.kind  # the others are repaired, done or answered
                 is_persons = gone and older.author is Author.PERSON and fact.author is not Author.PERSON
                 if is_persons and older.text == fact.text:  # drop the repetition, not the person's fact
                     settled[number] = replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=older.id)
@@ -139,11 +141,21 @@ def _signs(text: str) -> tuple[float, ...]:
     return tuple(signs_of([text])[0].tolist())
 
 
+@lru_cache(maxsize=2_048)
 def _subject_of(text: str) -> str:
     """Return what an outcome such as `status: failed (deploy the shop)` is about; empty for other facts."""
     name, _, rest = text.partition(": ")
     value, _, about = rest.partition(" (")
     return about[:-1] if about.endswith(")") and state_of(name, value, about=about) else ""
+
+
+def _subjects_of(facts: Iterable[MustKeep]) -> dict[int, tuple[str, ...]]:
+    """Return the subjects of the outcomes that each operation has left unfinished."""
+    subjects: dict[int, set[str]] = defaultdict(set)
+    for fact in facts:
+        if fact.kind in UNFINISHED and fact.operation and (subject := _subject_of(fact.text)):
+            subjects[fact.operation].add(subject)
+    return {operation: tuple(sorted(each)) for operation, each in subjects.items()}
 
 
 def may_change(newer: MustKeep, older: MustKeep) -> bool:
@@ -156,14 +168,16 @@ def may_change(newer: MustKeep, older: MustKeep) -> bool:
 class Standing:
     """Index of the active facts by their content words."""
 
-    def __init__(self, agents: Mapping[int, str | None] | None = None) -> None:
-        self._agents = agents or {}
+    def __init__(
+        self, agents: Mapping[int, str | None] | None = None, subjects: Mapping[int, tuple[str, ...]] | None = None
+    ) -> None:
+        self._agents, self._subjects = agents or {}, subjects or {}
         self._facts: dict[int, Topic] = {}
         self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
-        self._completions: dict[tuple[str | None, str], int] = {}  # by agent and text
-        # The operations that had an outcome about a subject, and the subjects of the unfinished facts of operations.
+        self._said: dict[tuple[object, ...], int] = {}
+        # The operations that had an outcome about a subject, and the unfinished facts of operations.
         self._tries: dict[str, dict[int, None]] = defaultdict(dict)
-        self._unfinished: dict[int, dict[int, str]] = defaultdict(dict)
+        self._unfinished: dict[int, dict[int, None]] = defaultdict(dict)
 
     def add(self, number: int, fact: MustKeep) -> None:
         """Add a fact if it is of a kind that can be changed."""
@@ -171,11 +185,11 @@ class Standing:
             self._facts[number] = topic = topic_of(fact.text)
             for word in topic.words:
                 self._by_word[word][number] = None
-        if fact.kind is _COMPLETION:
-            self._completions[self._agents.get(fact.operation), fact.text] = number
+        if fact.kind in _REPEATED:
+            self._said[self._saying(fact)] = number
         if fact.kind in UNFINISHED and fact.operation:
-            self._unfinished[fact.operation][number] = subject = _subject_of(fact.text)
-            if subject:
+            self._unfinished[fact.operation][number] = None
+            if subject := _subject_of(fact.text):
                 self._tries[subject][fact.operation] = None
 
     def remove(self, number: int) -> None:
@@ -190,15 +204,19 @@ class Standing:
         A fact may repeat any number of facts, but changes only the likeliest, with what ends together with that. Of the
         facts that it perhaps replaces, only the likeliest is returned.
         """
-        topic = topic_of(fact.text)
         repeated: list[tuple[int, bool]] = []  # a repeated fact stays active once
-        said = (self._agents.get(fact.operation), fact.text) if fact.kind is _COMPLETION else None
-        if said in self._completions:
-            repeated.append((self._completions[said], True))
+        before = self._said.get(self._saying(fact)) if fact.kind in _REPEATED else None
+        if before is not None and facts[before].status is MustKeepStatus.STANDING:
+            repeated.append((before, True))
+        if fact.kind in UNFINISHED:
+            return repeated
+        topic = topic_of(fact.text)
+        about = _subject_of(fact.text) if fact.kind is _COMPLETION else ""
         chances: dict[int, float] = {}
         for number in self.near(topic):
             older = facts[number]
-            if not self._concerns(fact, older):
+            others = self._subjects_of(older) if about else ()
+            if not self._concerns(fact, older) or (others and about not in others):
                 continue
             if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
                 repeated.append((number, True))
@@ -221,13 +239,22 @@ class Standing:
         """
         about = _subject_of(fact.text) if fact.kind is _COMPLETION and fact.text.partition(":")[0] in _WHOLE else ""
         for operation in self._tries.get(about, ()) if about else ():
-            tried = self._unfinished[operation]
-            alone = {*tried.values()} <= {about, ""}
-            for number, subject in tried.items():
-                ends = subject == about or (alone and facts[number].kind is _FAILURE)
+            alone = self._subjects.get(operation) == (about,)
+            for number in self._unfinished[operation]:
                 older = facts[number]
+                ends = _subject_of(older.text) == about or (alone and older.kind is _FAILURE)
                 if ends and number in self._facts and self._concerns(fact, older) and may_change(fact, older):
                     yield number
+
+    def _subjects_of(self, fact: MustKeep) -> Collection[str]:
+        """Return the tasks that an outcome or an error may belong to; empty if no outcome names one."""
+        if own := _subject_of(fact.text):
+            return (own,)
+        return self._subjects.get(fact.operation, ()) if fact.kind is _FAILURE else ()
+
+    def _saying(self, fact: MustKeep) -> tuple[object, ...]:
+        """Return what facts have in common of which the last stands for all: kind, agent, words and tasks."""
+        return fact.kind, self._agents.get(fact.operation), fact.text, *self._subjects_of(fact)
 
     def _concerns(self, newer: MustKeep, older: MustKeep) -> bool:
         """Check whether the agents of two facts allow the newer to change the older."""

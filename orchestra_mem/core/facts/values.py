@@ -1,0 +1,119 @@
+"""Estimate whether two facts of one form give one thing two values, or say the same about two things.
+
+`Use Redis for the cache` and `Use Memcached for the cache` cannot both hold, `Use Redis for the cache` and `Use Redis
+for the carts` can. A linear model over the words around the places in which the two differ, hashed, tells these apart;
+the differing words themselves do not count. `tools/train_values.py` trains it. See `pairs` for what else weighs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import groupby
+from math import exp
+from typing import NamedTuple
+from zlib import crc32
+
+from orchestra_mem.core.facts.classifier import load_table
+from orchestra_mem.core.text import content_stems
+from orchestra_mem.types import MustKeep, MustKeepKind
+
+COLUMNS = 1 << 12
+_MAX_CHARS = 400
+_WORD = re.compile(r"\w+")
+
+
+def value_likelihood(newer: MustKeep, older: MustKeep) -> float:
+    """Estimate how likely two facts of one form state two values of the same thing, 0 to 1."""
+    weights, bias = _weights()
+    logit = sum(map(weights.__getitem__, value_columns(newer, older)), bias)
+    return 1.0 / (1.0 + exp(-max(-30.0, min(30.0, logit))))
+
+
+def value_columns(newer: MustKeep, older: MustKeep) -> list[int]:
+    """Return the columns of a pair's features, 0 to `COLUMNS` - 1."""
+    (said, low, holds, around), (before, low_before, held, _) = _words_of(newer.text), _words_of(older.text)
+    columns = {*around}
+    places = 0
+    were: set[str] = set()
+    are: set[str] = set()
+    for first, last, start, end in _differences(low_before, low):
+        old, new = before[first:last], said[start:end]
+        if not old or not new:  # such as `now`, or `instead`
+            columns.update(_column(f"{'+' if new else '-'} {word.lower()}") for word in (*old, *new))
+        elif any(holds[start:end]) or any(held[first:last]):
+            places += 1
+            were |= {word for word, content in zip(low_before[first:last], held[first:last], strict=True) if content}
+            are |= {word for word, content in zip(low[start:end], holds[start:end], strict=True) if content}
+            columns |= _columns_of_place(newer.text, start, end, _shape(old, new, start), newer.kind)
+            columns.add(_column(f"words {min(3, max(len(old), len(new)))}"))
+        else:
+            columns.update(_column(f"stop {word.lower()}") for word in new)
+    columns.add(_column(f"places {min(places, 3)}"))
+    if not were.isdisjoint(are):  # `from A to B`, then `from B to C`
+        columns.add(_column("moved"))
+    return sorted(columns)
+
+
+@lru_cache(maxsize=8_192)
+def _column(feature: str) -> int:
+    return crc32(feature.encode("utf-8", "replace")) % COLUMNS
+
+
+class _Words(NamedTuple):
+    """The words of a text, in lower case too, whether each is no stop word, and the columns of its stop words."""
+
+    said: Sequence[str]
+    low: Sequence[str]
+    holds: Sequence[bool]
+    around: frozenset[int]
+
+
+@lru_cache(maxsize=1_024)
+def _words_of(text: str) -> _Words:
+    said = _WORD.findall(text[:_MAX_CHARS])
+    low, holds = [word.lower() for word in said], [bool(content_stems(word)) for word in said]
+    around = frozenset(_column(f"with {word}") for word, content in zip(low, holds, strict=True) if not content)
+    return _Words(said, low, holds, around)
+
+
+def _differences(before: Sequence[str], said: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Return the places in which two texts differ: begin and end in the earlier text, and in the later."""
+    if len(before) != len(said):
+        found = SequenceMatcher(None, before, said, autojunk=False).get_opcodes()
+        return [(first, last, start, end) for name, first, last, start, end in found if name != "equal"]
+    runs = groupby(range(len(said)), key=lambda at: before[at] != said[at])  # fast path: compare word by word
+    told = [list(run) for differs, run in runs if differs]
+    return [(run[0], run[-1] + 1, run[0], run[-1] + 1) for run in told]
+
+
+def _shape(old: Sequence[str], new: Sequence[str], start: int) -> str:
+    """Classify two differing passages: both with a number, both a name, or other words."""
+    if all(any(character.isdigit() for word in words for character in word) for words in (old, new)):
+        return "0"
+    return "A" if start and old[0][0].isupper() and new[0][0].isupper() else "a"
+
+
+@lru_cache(maxsize=1_024)
+def _columns_of_place(text: str, start: int, end: int, of: str, kind: MustKeepKind) -> frozenset[int]:
+    """Return the columns of what stands around a place: its neighbours, and how many content words on either side."""
+    _, low, holds, _ = _words_of(text)
+    plain = ["^", "^", *low, "$", "$"]
+    told = ["^", "^", *("*" if content else word for word, content in zip(low, holds, strict=True)), "$", "$"]
+    (far, near), (then, later) = told[start : start + 2], told[end + 2 : end + 4]
+    first, last = min(2, sum(holds[:start])), min(2, sum(holds[end:]))
+    features = (
+        of, f"{of} {kind.value}", f"{of}<{near}", f"{of}>{then}", f"{of} {near}_{then}", f"{of}<<{far} {near}",
+        f"{of}>>{then} {later}", f"{of}<={plain[start + 1]}", f"{of}>={plain[end + 2]}", f"{of} first {first}",
+        f"{of} last {last}", f"{of} at {first} {last}", f"{of} {kind.value} {near == '*'} {then == '*'}",
+    )  # fmt: skip
+    return frozenset(map(_column, features))
+
+
+@lru_cache(maxsize=1)
+def _weights() -> tuple[tuple[float, ...], float]:
+    """Return the weights as floats: for one pair, NumPy's overhead per call exceeds the computation."""
+    table = load_table()
+    return tuple(table.values.tolist()), table.value_bias

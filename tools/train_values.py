@@ -1,0 +1,78 @@
+"""Train the model of `orchestra_mem/core/facts/values.py`, and write it into the table of facts, `facts.npz`.
+
+    python tools/train_values.py            # writes the table
+    python tools/train_values.py --cross    # prints a cross-validation by writer, writes nothing
+
+The training data are the pairs of one form in the splits `train` and `alike` of `benchmarks/data/fact-pairs.jsonl`,
+each in both orders. Needs scikit-learn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks._facts import Pair, load_pairs
+from orchestra_mem.core.facts.pairs import differing_places
+from orchestra_mem.core.facts.values import COLUMNS, value_columns
+
+HERE = Path(__file__).resolve().parents[1]
+PAIRS = HERE / "benchmarks" / "data" / "fact-pairs.jsonl"
+TABLE = HERE / "orchestra_mem" / "core" / "facts" / "facts.npz"
+_STRENGTH = 1.0  # inverse regularisation strength, chosen by cross-validation
+
+
+def matrix_of(pairs: Sequence[Pair]) -> csr_matrix:
+    """Return the features of pairs as a sparse matrix, shape (n, COLUMNS)."""
+    cells = [(row, column) for row, pair in enumerate(pairs) for column in value_columns(pair.newer, pair.older)]
+    rows, columns = np.array(cells).T
+    return csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(pairs), COLUMNS))
+
+
+def fit(pairs: Sequence[Pair]) -> LogisticRegression:
+    """Fit the model on pairs in both orders: which of the two came first does not tell a value from a subject."""
+    both = [*pairs, *(Pair(pair.older, pair.newer, pair.changed) for pair in pairs)]
+    return LogisticRegression(C=_STRENGTH, max_iter=1_000).fit(matrix_of(both), [pair.changed for pair in both])
+
+
+def cross_validate(hands: dict[str, list[Pair]]) -> None:
+    """Print the shares of pairs of left-out writers that are taken for two values, by whether they are."""
+    taken: dict[bool, list[bool]] = {True: [], False: []}
+    for hand, own in hands.items():
+        model = fit([pair for other, pairs in hands.items() if other != hand for pair in pairs])
+        for pair, is_value in zip(own, model.predict(matrix_of(own)).tolist(), strict=True):
+            taken[pair.changed].append(is_value)
+    for changed, found in taken.items():
+        print(f"{'two values' if changed else 'two subjects'}: {np.mean(found):.3f} of {len(found)}")
+
+
+def main() -> None:
+    """Train the model and write it into the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cross", action="store_true", help="cross-validate by writer, write nothing")
+    hands: dict[str, list[Pair]] = {}
+    for split in ("train", "alike"):
+        for pair in load_pairs(PAIRS, split):
+            if differing_places(pair.newer, pair.older) > 0:
+                hands.setdefault(pair.writer.partition("-")[0], []).append(pair)
+    if parser.parse_args().cross:
+        cross_validate(hands)
+        return
+    model = fit([pair for pairs in hands.values() for pair in pairs])
+    with np.load(TABLE) as stored:
+        kept = {name: stored[name] for name in stored.files}
+    values, bias = model.coef_[0].astype(np.float32), np.float32(model.intercept_[0])
+    np.savez_compressed(TABLE, **{**kept, "values": values, "value_bias": bias})
+    print(f"{TABLE.name}: {TABLE.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
