@@ -199,9 +199,10 @@ class DocumentWriter:
         time, left_at = written_at(current), written_at(left)
         saved: list[str] = []
         versions = self.store.versions(name)
-        while versions and versions[-1].reason is VersionReason.RESTORE:
+        while not (time and left_at) and versions and versions[-1].reason is VersionReason.RESTORE:
             if self.store.read_version(versions.pop()) != current:
-                # Someone has restored an earlier text. All its differences from the machine's last text are intended.
+                # Someone has restored a text that could not be dated like the machine's last text. All its differences
+                # from that text are intended.
                 return left
             # The restore did not happen: its process was killed after keeping this version.
         for version in versions:

@@ -555,6 +555,48 @@ def test_a_text_that_is_restored_says_what_it_says(desk: Desk) -> None:
     assert new in desk.state.text
 
 
+@pytest.mark.parametrize("refreshed", [True, False])
+def test_what_a_restored_text_lacks_stays_away_when_the_text_is_edited_further(desk: Desk, refreshed: bool) -> None:
+    """An edit of a restored text brings nothing back that the restore has taken out, at once or in a later refresh."""
+    desk.go_on(new := "Never merge without a review.")
+    desk.state.restore(desk.state.first_version(RULE, new))
+    assert desk.says(CONSTRAINT) == [RULE]
+    for own in ("Never paint it green", "Never paint it blue"):
+        desk.state.edit((RULE_LINE, f"{RULE_LINE}- {own}\n"))
+        assert new not in desk.says(CONSTRAINT)
+        if refreshed:
+            desk.go_on("We decided to paint the shed.")
+    desk.go_on()
+    assert new not in desk.state.text
+    desk.state.has_once(RULE, "Never paint it green", "Never paint it blue")
+
+
+@pytest.mark.parametrize("refreshed", [True, False])
+def test_an_editor_that_was_open_during_a_restore_saves_what_it_shows(desk: Desk, refreshed: bool) -> None:
+    """A text opened before a restore and saved after it stands with all its lines, and later facts stay."""
+    desk.go_on(new := "Never merge without a review.")
+    opened = desk.state.text
+    desk.state.restore(desk.state.first_version(RULE, new))
+    assert desk.says(CONSTRAINT) == [RULE]
+    if refreshed:
+        desk.go_on("Never push at night.")
+    desk.state.save(f"{opened}\n## Notes\n\nA note of mine.\n")
+    desk.go_on()
+    desk.state.has_once(RULE, new, "A note of mine.", *["Never push at night."] * refreshed)
+    assert desk.says(CONSTRAINT)[:2] == [RULE, new]
+
+
+def test_an_old_tab_that_is_saved_after_a_restore_takes_no_later_fact_out(desk: Desk) -> None:
+    """Facts that an editor never had are not deleted by its save, whichever text was restored before that save."""
+    oldest = desk.state.text
+    desk.go_on("Never merge without a review.")
+    desk.go_on("Never push at night.")
+    desk.state.restore(desk.state.first_version("merge", "push"))
+    desk.state.save(oldest.replace(RULE_LINE, f"{RULE_LINE}- Never paint it green\n"))
+    desk.go_on()
+    desk.state.has_once(RULE, "Never merge without a review.", "Never paint it green")
+
+
 @pytest.mark.parametrize("restored", [True, False])
 @pytest.mark.parametrize("now", ["", "The parser reads nearly every grammar"])
 def test_what_only_an_old_text_still_lists_is_taken_out_or_reworded_as_any_other(
