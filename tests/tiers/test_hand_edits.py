@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from orchestra_mem.core.documents.document_merge import apply_stale_edit, merged
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, written_at
 from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
-from orchestra_mem.work_types import WorkKind
+from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.conftest import Clock
 from tests.memories import killing, machine_writes, text_of
 from tests.tiers.conftest import Desk
@@ -595,6 +598,99 @@ def test_an_old_tab_that_is_saved_after_a_restore_takes_no_later_fact_out(desk: 
     desk.state.save(oldest.replace(RULE_LINE, f"{RULE_LINE}- Never paint it green\n"))
     desk.go_on()
     desk.state.has_once(RULE, "Never merge without a review.", "Never paint it green")
+
+
+FENCE = """```yaml
+steps:
+- uses: actions/checkout@v4
+- [ ] build the site
+- None
+  - [ ] #1 Shop (epic)
+## Rules
+- never inside a fence
+```
+"""
+
+
+@pytest.mark.parametrize("lead", ["", "- Our build:\n\n  "])
+def test_code_in_a_fence_is_a_persons_text(desk: Desk, lead: str) -> None:
+    """No line of a code fence, also of an indented one, becomes a fact or a task, and none is rewritten."""
+    desk.work.create(WorkKind.EPIC, "Shop")
+    desk.go_on()
+    code = lead + FENCE.replace("\n", f"\n{' ' * 2 * bool(lead)}").rstrip(" ")
+    code = code.replace("## Rules", "- Rules") if lead else code
+    desk.state.edit(("## People and Roles\n", f"{code}\n## People and Roles\n"))
+    desk.log.edit((DECISIONS, f"{DECISIONS}{code}\n"))
+    desk.plan.edit(("## Future Work\n", f"{code}\n## Future Work\n"))
+    desk.go_on(times=2)
+    known = [fact.text for fact in desk.memory.facts() if fact.text != "Our build:"]
+    assert known == ["We decided to store sessions in Postgres.", RULE, TODO]
+    assert [item.title for item in desk.work.items()] == ["Shop"]
+    for paper in (desk.state, desk.log, desk.plan):
+        paper.has_once(code.partition("\n\n")[2] or code)
+
+
+@pytest.mark.parametrize("indent", ["  ", "    ", ""])
+@pytest.mark.parametrize("mark", ["-", "*", "1."])
+def test_a_rule_over_several_rows_is_one_fact(desk: Desk, mark: str, indent: str) -> None:
+    """The rows that continue a list item belong to its fact; they stay as they are, with the number behind the last."""
+    said = f"{mark} Customers from Austria must never be\n{indent}charged before their parcel\n{indent}has left us."
+    desk.state.edit((RULE_LINE, f"{said}\n{RULE_LINE}"))
+    text = "Customers from Austria must never be charged before their parcel has left us."
+    assert desk.says(CONSTRAINT) == [RULE, text]
+    desk.go_on(times=2)
+    desk.state.has_once(f"{said} (K4)\n{RULE_LINE}", "Customers from Austria")
+    desk.state.edit(("left us. (K4)", "left us,\n  not even in May. (K4)"))
+    assert desk.says(CONSTRAINT) == [RULE, f"{text[:-1]}, not even in May."]
+    desk.go_on(times=2)
+    desk.state.edit((f"{said[:-1]},\n  not even in May. (K4)\n", ""))
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == [RULE]
+    assert "Austria" not in desk.state.text
+
+
+def wrapped(text: str) -> str:
+    """Wrap list items as formatters do."""
+    rows = [re.fullmatch(r"([ ]*)(- (?:\[.\] )?.*)", row) for row in text.split("\n")]
+    return "\n".join(
+        textwrap.fill(
+            found[2], 36, initial_indent=found[1], subsequent_indent=f"{found[1]}  ",
+            break_long_words=False, break_on_hyphens=False,
+        )
+        if found
+        else row
+        for found, row in zip(rows, text.split("\n"), strict=True)
+    )  # fmt: skip
+
+
+FORMATTERS: dict[str, Callable[[str], str]] = {
+    "stars": lambda text: re.sub(r"(?m)^(\s*)- ", r"\1* ", text),
+    "trailing spaces": lambda text: re.sub(r"(?m)^(\s*- .+)$", r"\1  ", text),
+    "wrapped": wrapped,
+    "wrapped, CR LF": lambda text: wrapped(text).replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("how", FORMATTERS)
+def test_a_formatter_changes_no_fact_and_freezes_no_line(desk: Desk, how: str) -> None:
+    """A formatter makes no fact or item a person's, and the machine goes on to change its lines, without conflict."""
+    epic = desk.work.create(WorkKind.EPIC, "The shop with all of its shelves and its till")
+    task = desk.work.create(WorkKind.TASK, "Move all the shelves to the other wall", parent=epic.id)
+    desk.work.create(WorkKind.TASK, "Paint the wall that the shelves stood at", parent=epic.id)
+    desk.go_on("Ann is responsible for all that is in the database.", "We decided to paint the shed.")
+    before = [(fact.text, fact.status, fact.author) for fact in desk.memory.facts(standing=False)]
+    for paper in (desk.state, desk.plan, desk.log):
+        paper.save(FORMATTERS[how](paper.text))
+    assert [(fact.text, fact.status, fact.author) for fact in desk.memory.facts(standing=False)] == before
+    desk.work.set_status(task.id, WorkStatus.DONE)
+    desk.go_on("Never paint on a Monday, as the shop must be open then.", times=2)
+    assert [item.title for item in desk.work.items()][1] == "Move all the shelves to the other wall"
+    facts = desk.memory.facts(standing=False)
+    assert {fact.author for fact in facts} == {Author.MACHINE}
+    assert not any(find_conflicts(paper.text) for paper in (desk.state, desk.plan, desk.log)), desk.state.text
+    text = re.sub(r"\s+", " ", desk.state.text + desk.plan.text)
+    assert [text.count(each) for each in ("(epic, 1 of 2 done)", "Never paint on", f"{RULE} (K2)")] == [1, 1, 1], text
+    assert re.search(rf"\*\*Operations\*\*: {desk.memory.get_stats()['operations']}\b", desk.state.text)
 
 
 @pytest.mark.parametrize("restored", [True, False])

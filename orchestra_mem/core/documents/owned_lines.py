@@ -17,7 +17,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
+from orchestra_mem.core.documents.markdown import PIN, Block, fenced_rows, item_end, split_blocks
 from orchestra_mem.core.documents.plan_lines import (
     NEXT,
     PlanLine,
@@ -58,15 +58,17 @@ SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
     },
 }
 CATALOG_SECTIONS: Mapping[str, ItemType] = {f"{kind}s": kind for kind in ItemType}
-_ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
-_TICKED = re.compile(r"[-*+] \[[xX]\] ")
+_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_ITEM = re.compile(rf"{_MARK.pattern}(?:\[[ xX]\] )?(?P<text>\S.*)", re.DOTALL)
+_TICKED = re.compile(rf"{_MARK.pattern}\[[xX]\] ")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(
     r"[ \t]*\((?P<letter>[KM])(?P<number>\d{1,18})\)"
     r"(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z"
 )
+_STATE = re.compile(r"\s*\((?:perhaps )?superseded(?: by K\d+)?\)\s*")
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
-_OPERATION = re.compile(r"- \[[\d: -]+\] .*\(op \d+\)")
+_OPERATION = re.compile(r"[-*+] \[[\d: -]+\] .*\(op \d+\)")
 SHARED_LINE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
 """The "Shared by" line that ends an entry of the shared log, well-formed or not."""
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
@@ -75,15 +77,15 @@ _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # Titles and rows that only the machine writes.
 _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values(), CATALOG_SECTIONS)
 _TEXTS = re.compile(
-    r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
-    r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
+    r"[-*+] None|[-*+] … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
+    r"|\*\*(?:Last Updated|Session)\*\*: .*|[-*+] \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
     r"|\*Shared by .*\*"
 )
 # Header and statistics lines that the machine rewrites each time: times, session, counts. With another kind of value a
 # line is a person's, except for `written` and `updated`, by which the machine recognises its own texts.
 _COUNTER = re.compile(
-    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|- \*\*[A-Z][A-Za-z ]+\*\*): "
-    r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)$))"
+    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|[-*+] \*\*[A-Z][A-Za-z ]+\*\*): "
+    r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)[ \t]*$))"
 )
 
 
@@ -101,10 +103,11 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedLine:
-    """A line with an identity (`key`), or a possible new fact, whose `key` is "".
+    """A line with an identity (`key`), a possible new fact, or a list item of the machine's; `key` is "" for these.
 
-    `place`: Line index from 0. `section`: Title of the section, in lower case. A line with a box has both `fact` and
-    `plan`: it is a work item if the memory has work items, else a fact.
+    `place`: Line index from 0. `row`: Its text; the rows that continue a list item follow after line feeds. `section`:
+    Title of the section, in lower case. A line with a box has both `fact` and `plan`: it is a work item if the memory
+    has work items, else a fact.
     """
 
     place: int
@@ -113,6 +116,11 @@ class OwnedLine:
     section: str
     fact: FactRow | None = None
     plan: PlanLine | None = None
+
+    @property
+    def places(self) -> range:
+        """Indexes of all its rows."""
+        return range(self.place, self.place + self.row.count("\n") + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,7 @@ class Difference(Generic[T]):
 # Reading and writing a document parses the same few texts several times.
 @lru_cache(maxsize=16)
 def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine, ...]:
-    """Return the lines of a document that have an identity or may be facts, in order.
+    """Return the lines of a document that have an identity, may be facts, or are the machine's list items, in order.
 
     Rows in `but` are skipped, except work, next steps and `- None`. Facts are never indented or quoted. An unnumbered
     line below an entry belongs to the entry, which in the shared log ends with its "Shared by" line.
@@ -143,24 +151,24 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
         if block.level in (1, 2):
             section = block.title.strip().lower()
         in_entry = block.level >= 3
-        for place, row in zip(block.rows, split_lines(block.text), strict=True):
+        for place, row in _rows(block, plans if work else {}):
             plan, in_entry = plans.get(place), in_entry and not SHARED_LINE.fullmatch(row)
-            is_empty = block.level == 2 and row.rstrip() == "- None"
+            is_empty = block.level == 2 and row.rstrip() in ("- None", "* None", "+ None")
             if row in but and not (plan or is_empty or section == NEXT):
                 continue
             is_entry = block.level >= 3 and place == block.line - 1
             fact = None if block.front else _fact(row, block, is_entry=is_entry, is_below=in_entry and not is_entry)
             if work and plan and plan.number:
                 key = f"#{plan.number}"
-            elif work and section == NEXT and (step := next_step(row)[0]):
+            elif work and section == NEXT and (step := next_step(squeeze(row))[0]):
                 key = f"@{step}"
             elif fact and fact.number:
                 key = fact.number
             elif is_empty:
                 key = f"-{section}"
             elif count := _COUNTER.match(row):
-                key = f"={count['key']}"
-            elif fact:
+                key = f"={count['key'].lstrip('-*+ ')}"
+            elif fact or (_MARK.match(row) and is_machines(row)):
                 key = ""
             else:
                 continue
@@ -168,8 +176,29 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
     return tuple(found)
 
 
+def _rows(block: Block, plans: Mapping[int, PlanLine]) -> Iterator[tuple[int, str]]:
+    """Yield the place and text of a block's rows, without fenced code; a list item's with the rows that continue it."""
+    rows, fenced = split_lines(block.text), fenced_rows(block.text)
+    at = 0
+    while at < len(rows):
+        start, at = at, at + 1
+        if start in fenced:
+            continue
+        if plan := plans.get(block.rows[start]):
+            at = start + plan.rows
+        elif at < len(rows) and rows[at] and _MARK.match(rows[start]) and not block.front:
+            at = item_end(rows, start, _is_whole)
+            at += at < len(rows) and _STATE.fullmatch(rows[at]) is not None
+        yield block.rows[start], "\n".join(rows[start:at])
+
+
+def _is_whole(item: str) -> bool:
+    """Check whether an item has its number, or is another line of the machine's: rows below it are notes."""
+    return bool(_NUMBER.search(item.replace(PIN, "").rstrip()) or _TEXTS.fullmatch(item.strip()) or is_mention(item))
+
+
 def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow | None:
-    """Parse a row of a block as a fact; None if it cannot be one."""
+    """Parse a row or list item of a block as a fact; None if it cannot be one."""
     said = _ENTRY.match(row) if is_entry else _ITEM.match(row)
     if said is None:
         return None
@@ -179,7 +208,7 @@ def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow 
 
 def _said(text: str, entry: str) -> FactRow:
     """Split a row into number, content and state. The full text of cut content is quoted in its `entry`."""
-    bare = _STAMP.sub("", text.replace(PIN, "").strip(), count=1)
+    bare = _STAMP.sub("", squeeze(text.replace(PIN, "")), count=1)
     found = _NUMBER.search(bare)
     said = bare[: found.start()] if found else bare
     if entry and said.endswith(CUT.strip()):
@@ -272,22 +301,23 @@ def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -
     rows = text.split("\n")
     for line, fact in _fact_lines(name, text, has_work(text)):
         if not fact.number and (number := number_of(fact.text)):
-            row = rows[line.place]
+            row = rows[line.places[-1]]
             end = len(row.rstrip().removesuffix(PIN).rstrip())
-            rows[line.place] = f"{row[:end]} ({number}){row[end:]}"
+            rows[line.places[-1]] = f"{row[:end]} ({number}){row[end:]}"
     return "\n".join(rows)
 
 
 def owned_keys(text: str) -> dict[int, str]:
     """Return the identities of a text's rows by place."""
-    return {line.place: line.key for line in owned_lines(text) if line.key}
+    return {place: line.key for line in owned_lines(text) if line.key for place in line.places}
 
 
 def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
     """Yield non-blank rows that are not the machine's, without line ends; lines with a key in `own` are a person's."""
-    lines = {line.place: line for line in owned_lines(text) if line.key}
-    seen: set[str] = set()
+    lines = {place: line for line in owned_lines(text) if line.key for place in line.places}
+    seen: dict[str, int] = {}
     for block in split_blocks(text):
+        fenced = fenced_rows(block.text)
         head = lines.get(block.line - 1)
         quoted = bool(block.level and head and head.fact)
         titled = block.level and (quoted or block.title.strip().lower() in _TITLES)
@@ -298,10 +328,10 @@ def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
                 continue
             quoted = quoted and row.startswith((">", "*"))
             # The machine writes each number once: a copy is a person's.
-            of_machine = (line and line.key not in seen) or (quoted and row.startswith(">")) or is_machines(row)
+            of_machine = (quoted and row.startswith(">")) or is_machines(row)
             if line:
-                seen.add(line.key)
-            if is_own or not of_machine:
+                of_machine = seen.setdefault(line.key, line.place) == line.place or of_machine
+            if is_own or not of_machine or place - block.line + 1 in fenced:
                 yield row
 
 
