@@ -18,7 +18,7 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
-from orchestra_mem.core.documents.owned_lines import owned_keys, with_removed_items
+from orchestra_mem.core.documents.owned_lines import owned_keys, with_numbers_last, with_removed_items
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
@@ -175,7 +175,7 @@ class DocumentWriter:
             return read.text, read.text  # no edits since the last read, whatever has changed in the ledgers
         left = without_conflicts(last.left or "")
         before = read.text if read else left
-        person = self.numbered(name, without_conflicts(current))
+        person = with_numbers_last(self.numbered(name, without_conflicts(current)), before)
         is_newest = last.digest == digest(current) or written_at(current) == written_at(last.left or "")
         if last.left is None or is_newest or not current.strip():
             return before, person

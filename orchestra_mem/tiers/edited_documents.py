@@ -30,7 +30,7 @@ from orchestra_mem.ports import DocumentStore
 from orchestra_mem.stores import CatalogStore, Ledger
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.document_writer import DocumentWriter
-from orchestra_mem.types import Author, DocumentFault, FileState, Json, Version, VersionReason
+from orchestra_mem.types import Author, DocumentFault, FileState, Json, MustKeepStatus, Version, VersionReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,9 +301,12 @@ class CatalogDocuments(EditedDocuments):
     def _edit(self, whose: str, name: str, before: str, said: str) -> None:
         edits = fact_edits({name: (before, said)}, letter="M")
         permanent_from = self.catalog.settings.min_priority_for_permanent  # the lowest priority that a pinned line gets
-        for number in edits.gone:
+        struck = [number for number, (_, (_, _, status)) in edits.said.items() if status is MustKeepStatus.REMOVED]
+        for number in [*edits.gone, *struck]:
             _try(self.catalog.delete, number)
         for number, (_, (_, text, _)) in edits.said.items():
+            if number in struck:
+                continue
             item = self.items.by_number([int(number[1:])])
             if item and item[0].status is not ItemStatus.LIVE:  # a deleted line is back, as after an undo
                 _try(self.catalog.restore, number)

@@ -22,8 +22,6 @@ from orchestra_mem.core.documents.owned_lines import (
     is_machines,
     owned_keys,
     owned_lines,
-    shared,
-    undone,
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import has_work, render_line
@@ -105,6 +103,36 @@ def nearest(known: Sequence[str], text: str) -> str:
     distances = [((lines - count) + (count - lines)).total() for count in counts]
     place = distances.index(min(distances))
     return known[place] if place or known[0] == known[-1] else shared(known[-1], text)
+
+
+def shared(text: str, said: str) -> str:
+    """Reconstruct the unknown text that a person edited into `said`, given the machine's current `text`.
+
+    The result has the rows of `said` that are about work or also in `text`, so that nothing counts as deleted.
+    """
+    rows, keys = {*split_lines(text)}, owned_keys(said)
+    return "\n".join(
+        row
+        for place, row in enumerate(said.split("\n"))
+        if row.removesuffix("\r") in rows or keys.get(place, "K")[0] not in "KM"
+    )
+
+
+def undone(opened: str, later: str, said: str) -> str:
+    """Reconstruct the text that was edited into `said`, from the text that the editor had `opened` and a `later` one.
+
+    The result is the later text without lines that neither `opened` nor `said` has: the editor may never have had them.
+    Lines of `said` that the later text lacks were restored, for example by an undo, and count as new.
+    """
+    there = {*split_lines(opened), *split_lines(said)}
+    if there.issuperset(split_lines(later)):
+        return later
+    keys, known = owned_keys(later), {*owned_keys(said).values()}
+    return "\n".join(
+        row
+        for place, row in enumerate(later.split("\n"))
+        if not row.strip() or row.removesuffix("\r") in there or keys.get(place) in known
+    )
 
 
 def merge_people(opened: str, theirs: str, mine: str) -> Merged:

@@ -33,7 +33,8 @@ from orchestra_mem.types import CUT, DocumentName, MustKeepKind, MustKeepStatus
 
 T = TypeVar("T")
 Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
-"""A fact in a document: kind (None if numbered or outside known sections), text, and status (done if it is ticked)."""
+"""A fact in a document: kind (None if numbered or outside known sections), text, and status (done if it is ticked,
+removed if it is struck out)."""
 
 # Sections that the machine maintains, each with the kind of a fact that a person adds there.
 SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
@@ -67,6 +68,11 @@ _NUMBER = re.compile(
     r"(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z"
 )
 _STATE = re.compile(r"\s*\((?:perhaps )?superseded(?: by K\d+)?\)\s*")
+_INNER = re.compile(r"[ \t]*\((?P<number>[KM]\d{1,18})\)(?=[ \t]*\S)")
+_STRUCK = re.compile(r"~~(?P<said>(?:(?!~~).)+)~~(?P<behind>.*)")
+STRUCK = " (struck out)"
+"""State of a row that a person has struck out."""
+_SUPERSEDED = re.compile(r"^\*Superseded(?P<by> by K\d+)?\.?\*[ \t]*\r?$", re.MULTILINE)
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
 _OPERATION = re.compile(r"[-*+] \[[\d: -]+\] .*\(op \d+\)")
 SHARED_LINE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
@@ -93,7 +99,8 @@ _COUNTER = re.compile(
 class FactRow:
     """Content of a list item or an entry's heading, without bullet, time stamp and pin.
 
-    `number`: Number of a fact (`K12`) or a catalog item (`M12`), "" if there is none.
+    `number`: Number of a fact (`K12`) or a catalog item (`M12`), "" if there is none. `state`: As the row or its entry
+    says: superseded, perhaps superseded, `STRUCK`, or "".
     """
 
     number: str
@@ -203,19 +210,25 @@ def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow 
     if said is None:
         return None
     fact = _said(said["text"], block.text if is_entry else "")
-    return fact if fact.number or (fact.text and not is_below and not _OURS.fullmatch(fact.text)) else None
+    is_new = fact.text and not (is_below or fact.state == STRUCK or _OURS.fullmatch(fact.text))
+    return fact if fact.number or is_new else None
 
 
 def _said(text: str, entry: str) -> FactRow:
     """Split a row into number, content and state. The full text of cut content is quoted in its `entry`."""
     bare = _STAMP.sub("", squeeze(text.replace(PIN, "")), count=1)
+    struck = _STRUCK.fullmatch(bare)
+    if struck and (not struck["behind"] or _NUMBER.fullmatch(struck["behind"])):
+        bare, state = struck["said"] + struck["behind"], STRUCK
+    else:
+        by = _SUPERSEDED.search(entry)
+        state = f" (superseded{by['by'] or ''})" if by else ""
     found = _NUMBER.search(bare)
     said = bare[: found.start()] if found else bare
     if entry and said.endswith(CUT.strip()):
         said = " ".join(match["text"] for row in entry.split("\n") if (match := _QUOTE.match(row))) or said
-    if found is None:
-        return FactRow("", squeeze(said), "")
-    return FactRow(f"{found['letter']}{int(found['number'])}", squeeze(said), found["state"] or "")
+    number = f"{found['letter']}{int(found['number'])}" if found else ""
+    return FactRow(number, squeeze(said), (found and found["state"]) or state)
 
 
 def difference(before: Iterable[tuple[str, T]], now: Iterable[tuple[str, T]]) -> Difference[T]:
@@ -268,6 +281,7 @@ def _facts(name: str, text: str, work: bool) -> Iterator[tuple[str, Told]]:
         kind = None if fact.number else kinds.get(line.section)
         pinned = " <!-- pin -->" * (PIN in line.row and name not in SECTIONS)
         status = MustKeepStatus.SUPERSEDED if fact.state.startswith(" (superseded") else MustKeepStatus.STANDING
+        status = MustKeepStatus.REMOVED if fact.state == STRUCK else status
         yield fact.number, (kind, fact.text + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
 
 
@@ -301,10 +315,30 @@ def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -
     rows = text.split("\n")
     for line, fact in _fact_lines(name, text, has_work(text)):
         if not fact.number and (number := number_of(fact.text)):
-            row = rows[line.places[-1]]
-            end = len(row.rstrip().removesuffix(PIN).rstrip())
-            rows[line.places[-1]] = f"{row[:end]} ({number}){row[end:]}"
+            _append(rows, line, number)
     return "\n".join(rows)
+
+
+def with_numbers_last(text: str, before: str) -> str:
+    """Move the number of a fact behind the words that a person has written after it, since the text `before`."""
+    if {*owned_keys(before).values()} <= {*owned_keys(text).values()}:
+        return text
+    rows, old = text.split("\n"), {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key}
+    for line in owned_lines(text):
+        inner = _INNER.search(line.fact.text) if line.fact and not line.key else None
+        if line.fact and inner and old.get(inner["number"]) == line.fact.text[: inner.start()]:
+            mark = f"({inner['number']})"
+            place = next(place for place in line.places if mark in rows[place])
+            rows[place] = re.sub(rf"{re.escape(mark)}[ \t]*", "", rows[place], count=1)
+            _append(rows, line, inner["number"])
+    return "\n".join(rows)
+
+
+def _append(rows: list[str], line: OwnedLine, number: str) -> None:
+    """Append a number to a line, before its pin."""
+    row = rows[line.places[-1]]
+    end = len(row.rstrip().removesuffix(PIN).rstrip())
+    rows[line.places[-1]] = f"{row[:end]} ({number}){row[end:]}"
 
 
 def owned_keys(text: str) -> dict[int, str]:
@@ -338,36 +372,6 @@ def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
 def is_machines(row: str) -> bool:
     """Check whether an unnumbered row has a form that only the machine writes."""
     return bool(_TEXTS.fullmatch(row.strip()) or is_mention(row) or remark_number(row) or _OPERATION.match(row))
-
-
-def shared(text: str, said: str) -> str:
-    """Reconstruct the unknown text that a person edited into `said`, given the machine's current `text`.
-
-    The result has the rows of `said` that are about work or also in `text`, so that nothing counts as deleted.
-    """
-    rows, keys = {*split_lines(text)}, owned_keys(said)
-    return "\n".join(
-        row
-        for place, row in enumerate(said.split("\n"))
-        if row.removesuffix("\r") in rows or keys.get(place, "K")[0] not in "KM"
-    )
-
-
-def undone(opened: str, later: str, said: str) -> str:
-    """Reconstruct the text that was edited into `said`, from the text that the editor had `opened` and a `later` one.
-
-    The result is the later text without lines that neither `opened` nor `said` has: the editor may never have had them.
-    Lines of `said` that the later text lacks were restored, for example by an undo, and count as new.
-    """
-    there = {*split_lines(opened), *split_lines(said)}
-    if there.issuperset(split_lines(later)):
-        return later
-    keys, known = owned_keys(later), {*owned_keys(said).values()}
-    return "\n".join(
-        row
-        for place, row in enumerate(later.split("\n"))
-        if not row.strip() or row.removesuffix("\r") in there or keys.get(place) in known
-    )
 
 
 def with_removed_items(before: str, opened: str, person: str) -> str:
