@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
@@ -182,21 +182,12 @@ def _agreed(
     ahead = free is not None
     if has_work(machine):
         base, person = _with_heading(base), _with_heading(person)
-    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
-    # A `- None` line in a section that the machine does not write is a person's.
-    machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
-    lines = [
-        [line for line in owned_lines(text, alike) if line.key[:1] != "-" or line.section in machines]
-        for text in (base, machine, person)
-    ]
+    lines = _lines(base, machine, person)
     old, new, own = (by_identity((line.key, line) for line in each) for each in lines)
     in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
-    # A formatter has given lines without an identity another mark or wrapped them: they are the same lines.
-    formatted = {_form(line): line.row for line in own.pop("", ()) if is_machines(squeeze(line.row))}
-    for changed, each in (in_base, old.pop("", ())), (in_machine, new.pop("", ())):
-        for line in each:
-            if row := formatted.get(_form(line)):
-                changed |= _at(line, row)
+    unnamed = own.pop("", ())
+    for changed, each in (in_base, old), (in_machine, new):
+        changed |= _reformatted(each.pop("", ()), unnamed)
     for key, copies in own.items():
         was, now = (each[key][0] if key in each else None for each in (old, new))
         mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
@@ -227,9 +218,30 @@ def _agreed(
         if not stays_away and "".join(base.split("\n")[below : below + 2]).lstrip().startswith("*Shared by "):
             in_base[below + 1] = None
     for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
-        if line.key[:1] == "-" and (row := changed.get(line.place, line.row)):
-            changed[line.place] = f"{row}{_MARK}{line.section}"
+        if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
+            changed[line.place] = f"{shown}{_MARK}{line.section}"
     return _with_rows(base, in_base), _with_rows(machine, in_machine), _with_rows(person, in_person)
+
+
+def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
+    """Return the lines of each text that have an identity, or are not the same in all three."""
+    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
+    # A `- None` line in a section that the machine does not write is a person's.
+    machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
+    return [
+        [line for line in owned_lines(text, alike) if line.key[:1] != "-" or line.section in machines]
+        for text in (base, machine, person)
+    ]
+
+
+def _reformatted(lines: Iterable[OwnedLine], own: Iterable[OwnedLine]) -> dict[int, str | None]:
+    """Map lines of the machine to the same lines of the person, which a formatter has given another mark or wrapped."""
+    formatted = {_form(line): line.row for line in own if is_machines(squeeze(line.row))}
+    found: dict[int, str | None] = {}
+    for line in lines:
+        if row := formatted.get(_form(line)):
+            found |= _at(line, row)
+    return found
 
 
 def _with_heading(text: str) -> str:
@@ -261,7 +273,7 @@ def _form(line: OwnedLine) -> object:
 
 def _words(line: OwnedLine) -> object:
     """Return the part of a row that people reword: a work item's title, a fact, or else the entire row."""
-    return line.plan.title if line.plan else line.fact or line.row
+    return line.plan.title if line.plan else line.fact.text if line.fact else line.row
 
 
 def _tail(line: OwnedLine) -> str:
