@@ -56,8 +56,11 @@ _FENCE = re.compile(
 # Rows that cannot continue a list item's text: blank ones, and those that begin something else. CommonMark: of the
 # lists in an item, only one that starts with 1 interrupts the item's text. A row in emphasis is a remark.
 _BEGINS = re.compile(
-    r"[ \t]*(?:$|[-*+](?:[ \t]|$)|1[.)][ \t]|#{1,6}[ \t]|[>|]|<!--|`{3}|~{3}|[*_]+\w.*[*_][ \t]*$)|\d{1,9}[.)][ \t]"
+    r"[ \t]*(?:\r?$|[-*+](?:[ \t]|$)|1[.)][ \t]|#{1,6}[ \t]|[>|]|<!--|`{3}|~{3}|[-*_]{3,}[ \t]*\r?$"
+    r"|[*_]+\w.*[*_][ \t]*\r?$)|\d{1,9}[.)][ \t]",
+    re.MULTILINE,
 )
+_CONTINUES = re.compile(rf"\n(?!\Z|{_BEGINS.pattern})", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +141,11 @@ def fenced_rows(text: str) -> set[int]:
             at = closing.end()
         opening = _FENCE.search(text, at)
     return found
+
+
+def may_continue(text: str) -> bool:
+    """Check whether a block has a row that may continue a list item's text; see `item_end`."""
+    return _CONTINUES.search(text) is not None
 
 
 def item_end(rows: Sequence[str], at: int, is_whole: Callable[[str], object]) -> int:

@@ -17,7 +17,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import PIN, Block, fenced_rows, item_end, split_blocks
+from orchestra_mem.core.documents.markdown import PIN, Block, fenced_rows, item_end, may_continue, split_blocks
 from orchestra_mem.core.documents.plan_lines import (
     NEXT,
     PlanLine,
@@ -185,18 +185,21 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
 
 def _rows(block: Block, plans: Mapping[int, PlanLine]) -> Iterator[tuple[int, str]]:
     """Yield the place and text of a block's rows, without fenced code; a list item's with the rows that continue it."""
-    rows, fenced = split_lines(block.text), fenced_rows(block.text)
+    rows, fenced, first = split_lines(block.text), fenced_rows(block.text), block.line - 1
+    if block.front or not (fenced or may_continue(block.text)):  # nearly all blocks, so be quick
+        yield from enumerate(rows, first)
+        return
     at = 0
     while at < len(rows):
         start, at = at, at + 1
         if start in fenced:
             continue
-        if plan := plans.get(block.rows[start]):
+        if plan := plans.get(first + start):
             at = start + plan.rows
-        elif at < len(rows) and rows[at] and _MARK.match(rows[start]) and not block.front:
+        elif _MARK.match(rows[start]):
             at = item_end(rows, start, _is_whole)
             at += at < len(rows) and _STATE.fullmatch(rows[at]) is not None
-        yield block.rows[start], "\n".join(rows[start:at])
+        yield first + start, "\n".join(rows[start:at])
 
 
 def _is_whole(item: str) -> bool:
