@@ -18,7 +18,7 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import mark, without_conflicts
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
-from orchestra_mem.core.documents.owned_lines import owned_keys, with_removed_items
+from orchestra_mem.core.documents.owned_lines import owned_keys, with_numbers_last, with_removed_items
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
@@ -175,7 +175,7 @@ class DocumentWriter:
             return read.text, read.text  # no edits since the last read, whatever has changed in the ledgers
         left = without_conflicts(last.left or "")
         before = read.text if read else left
-        person = self.numbered(name, without_conflicts(current))
+        person = with_numbers_last(self.numbered(name, without_conflicts(current)), before)
         is_newest = last.digest == digest(current) or written_at(current) == written_at(last.left or "")
         if last.left is None or is_newest or not current.strip():
             return before, person
@@ -199,9 +199,10 @@ class DocumentWriter:
         time, left_at = written_at(current), written_at(left)
         saved: list[str] = []
         versions = self.store.versions(name)
-        while versions and versions[-1].reason is VersionReason.RESTORE:
+        while not (time and left_at) and versions and versions[-1].reason is VersionReason.RESTORE:
             if self.store.read_version(versions.pop()) != current:
-                # Someone has restored an earlier text. All its differences from the machine's last text are intended.
+                # Someone has restored a text that could not be dated like the machine's last text. All its differences
+                # from that text are intended.
                 return left
             # The restore did not happen: its process was killed after keeping this version.
         for version in versions:

@@ -21,6 +21,7 @@ from orchestra_mem.core.documents.catalog_document import (
     shown_name,
 )
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
+from orchestra_mem.core.documents.episodic import with_time_of
 from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.owned_lines import fact_edits, with_numbers
 from orchestra_mem.core.text import squeeze
@@ -29,7 +30,7 @@ from orchestra_mem.ports import DocumentStore
 from orchestra_mem.stores import CatalogStore, Ledger
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.document_writer import DocumentWriter
-from orchestra_mem.types import Author, DocumentFault, FileState, Json, Version, VersionReason
+from orchestra_mem.types import Author, DocumentFault, FileState, Json, MustKeepStatus, Version, VersionReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +117,10 @@ class EditedDocuments:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
 
     def restore(self, document: str, sequence: int) -> Version:
-        """Restore an earlier text, byte for byte. The present text becomes a version.
+        """Restore an earlier text, word for word. The present text becomes a version.
+
+        Only the time of writing in the front matter is that of the machine's last text: whoever edits the restored text
+        has not edited an old one.
 
         Returns:
             The version of the replaced text; the restored version if no file or no different text was replaced.
@@ -127,8 +131,8 @@ class EditedDocuments:
         writer, name = self.find(document)
         with self.store.lock():
             version = self._version(document, sequence)
-            old = self.store.read_version(version)
             current = self.store.read(self.path(document))
+            old = with_time_of(self.store.read_version(version), writer.last_written(name, current).left or "")
             if current == old:
                 return version
             return writer.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
@@ -297,9 +301,12 @@ class CatalogDocuments(EditedDocuments):
     def _edit(self, whose: str, name: str, before: str, said: str) -> None:
         edits = fact_edits({name: (before, said)}, letter="M")
         permanent_from = self.catalog.settings.min_priority_for_permanent  # the lowest priority that a pinned line gets
-        for number in edits.gone:
+        struck = [number for number, (_, (_, _, status)) in edits.said.items() if status is MustKeepStatus.REMOVED]
+        for number in [*edits.gone, *struck]:
             _try(self.catalog.delete, number)
         for number, (_, (_, text, _)) in edits.said.items():
+            if number in struck:
+                continue
             item = self.items.by_number([int(number[1:])])
             if item and item[0].status is not ItemStatus.LIVE:  # a deleted line is back, as after an undo
                 _try(self.catalog.restore, number)

@@ -334,7 +334,7 @@ def _new(added: Sequence[Told], first: int, now: datetime) -> list[MustKeep]:
 def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     """Return a fact after a person's edits: removed, done, restored, or reworded."""
     is_closed = fact.status is MustKeepStatus.DONE and fact.author is Author.PERSON
-    if f"K{fact.id}" in edits.gone:
+    if f"K{fact.id}" in edits.gone or edits.said[f"K{fact.id}"][1][2] is MustKeepStatus.REMOVED:
         return fact if is_closed else replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
     was, (_, now, status) = edits.said[f"K{fact.id}"]
     if status is MustKeepStatus.DONE and fact.kind in (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE):

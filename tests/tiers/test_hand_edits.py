@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from orchestra_mem.core.documents.document_merge import apply_stale_edit, merged
 from orchestra_mem.core.documents.episodic import ProjectView, render_document, written_at
 from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
-from orchestra_mem.work_types import WorkKind
+from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.conftest import Clock
 from tests.memories import killing, machine_writes, text_of
 from tests.tiers.conftest import Desk
@@ -565,6 +568,187 @@ def test_a_text_that_is_restored_says_what_it_says(desk: Desk) -> None:
     assert desk.says(CONSTRAINT) == [RULE, new]
     desk.go_on()
     assert new in desk.state.text
+
+
+@pytest.mark.parametrize("refreshed", [True, False])
+def test_what_a_restored_text_lacks_stays_away_when_the_text_is_edited_further(desk: Desk, refreshed: bool) -> None:
+    """An edit of a restored text brings nothing back that the restore has taken out, at once or in a later refresh."""
+    desk.go_on(new := "Never merge without a review.")
+    desk.state.restore(desk.state.first_version(RULE, new))
+    assert desk.says(CONSTRAINT) == [RULE]
+    for own in ("Never paint it green", "Never paint it blue"):
+        desk.state.edit((RULE_LINE, f"{RULE_LINE}- {own}\n"))
+        assert new not in desk.says(CONSTRAINT)
+        if refreshed:
+            desk.go_on("We decided to paint the shed.")
+    desk.go_on()
+    assert new not in desk.state.text
+    desk.state.has_once(RULE, "Never paint it green", "Never paint it blue")
+
+
+@pytest.mark.parametrize("refreshed", [True, False])
+def test_an_editor_that_was_open_during_a_restore_saves_what_it_shows(desk: Desk, refreshed: bool) -> None:
+    """A text opened before a restore and saved after it stands with all its lines, and later facts stay."""
+    desk.go_on(new := "Never merge without a review.")
+    opened = desk.state.text
+    desk.state.restore(desk.state.first_version(RULE, new))
+    assert desk.says(CONSTRAINT) == [RULE]
+    if refreshed:
+        desk.go_on("Never push at night.")
+    desk.state.save(f"{opened}\n## Notes\n\nA note of mine.\n")
+    desk.go_on()
+    desk.state.has_once(RULE, new, "A note of mine.", *["Never push at night."] * refreshed)
+    assert desk.says(CONSTRAINT)[:2] == [RULE, new]
+
+
+def test_an_old_tab_that_is_saved_after_a_restore_takes_no_later_fact_out(desk: Desk) -> None:
+    """Facts that an editor never had are not deleted by its save, whichever text was restored before that save."""
+    oldest = desk.state.text
+    desk.go_on("Never merge without a review.")
+    desk.go_on("Never push at night.")
+    desk.state.restore(desk.state.first_version("merge", "push"))
+    desk.state.save(oldest.replace(RULE_LINE, f"{RULE_LINE}- Never paint it green\n"))
+    desk.go_on()
+    desk.state.has_once(RULE, "Never merge without a review.", "Never paint it green")
+
+
+FENCE = """```yaml
+steps:
+- uses: actions/checkout@v4
+- [ ] build the site
+- None
+  - [ ] #1 Shop (epic)
+## Rules
+- never inside a fence
+```
+"""
+
+
+@pytest.mark.parametrize("lead", ["", "- Our build:\n\n  "])
+def test_code_in_a_fence_is_a_persons_text(desk: Desk, lead: str) -> None:
+    """No line of a code fence, also of an indented one, becomes a fact or a task, and none is rewritten."""
+    desk.work.create(WorkKind.EPIC, "Shop")
+    desk.go_on()
+    code = lead + FENCE.replace("\n", f"\n{' ' * 2 * bool(lead)}").rstrip(" ")
+    code = code.replace("## Rules", "- Rules") if lead else code
+    desk.state.edit(("## People and Roles\n", f"{code}\n## People and Roles\n"))
+    desk.log.edit((DECISIONS, f"{DECISIONS}{code}\n"))
+    desk.plan.edit(("## Future Work\n", f"{code}\n## Future Work\n"))
+    desk.go_on(times=2)
+    known = [fact.text for fact in desk.memory.facts() if fact.text != "Our build:"]
+    assert known == ["We decided to store sessions in Postgres.", RULE, TODO]
+    assert [item.title for item in desk.work.items()] == ["Shop"]
+    for paper in (desk.state, desk.log, desk.plan):
+        paper.has_once(code.partition("\n\n")[2] or code)
+
+
+@pytest.mark.parametrize("indent", ["  ", "    ", ""])
+@pytest.mark.parametrize("mark", ["-", "*", "1."])
+def test_a_rule_over_several_rows_is_one_fact(desk: Desk, mark: str, indent: str) -> None:
+    """The rows that continue a list item belong to its fact; they stay as they are, with the number behind the last."""
+    said = f"{mark} Customers from Austria must never be\n{indent}charged before their parcel\n{indent}has left us."
+    desk.state.edit((RULE_LINE, f"{said}\n{RULE_LINE}"))
+    text = "Customers from Austria must never be charged before their parcel has left us."
+    assert desk.says(CONSTRAINT) == [RULE, text]
+    desk.go_on(times=2)
+    desk.state.has_once(f"{said} (K4)\n{RULE_LINE}", "Customers from Austria")
+    desk.state.edit(("left us. (K4)", "left us,\n  not even in May. (K4)"))
+    assert desk.says(CONSTRAINT) == [RULE, f"{text[:-1]}, not even in May."]
+    desk.go_on(times=2)
+    desk.state.edit((f"{said[:-1]},\n  not even in May. (K4)\n", ""))
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == [RULE]
+    assert "Austria" not in desk.state.text
+
+
+def wrapped(text: str) -> str:
+    """Wrap list items as formatters do."""
+    rows = [re.fullmatch(r"([ ]*)(- (?:\[.\] )?.*)", row) for row in text.split("\n")]
+    return "\n".join(
+        textwrap.fill(
+            found[2], 36, initial_indent=found[1], subsequent_indent=f"{found[1]}  ",
+            break_long_words=False, break_on_hyphens=False,
+        )
+        if found
+        else row
+        for found, row in zip(rows, text.split("\n"), strict=True)
+    )  # fmt: skip
+
+
+FORMATTERS: dict[str, Callable[[str], str]] = {
+    "stars": lambda text: re.sub(r"(?m)^(\s*)- ", r"\1* ", text),
+    "trailing spaces": lambda text: re.sub(r"(?m)^(\s*- .+)$", r"\1  ", text),
+    "wrapped": wrapped,
+    "wrapped, CR LF": lambda text: wrapped(text).replace("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("how", FORMATTERS)
+def test_a_formatter_changes_no_fact_and_freezes_no_line(desk: Desk, how: str) -> None:
+    """A formatter makes no fact or item a person's, and the machine goes on to change its lines, without conflict."""
+    epic = desk.work.create(WorkKind.EPIC, "The shop with all of its shelves and its till")
+    task = desk.work.create(WorkKind.TASK, "Move all the shelves to the other wall", parent=epic.id)
+    desk.work.create(WorkKind.TASK, "Paint the wall that the shelves stood at", parent=epic.id)
+    desk.go_on("Ann is responsible for all that is in the database.", "We decided to paint the shed.")
+    before = [(fact.text, fact.status, fact.author) for fact in desk.memory.facts(standing=False)]
+    for paper in (desk.state, desk.plan, desk.log):
+        paper.save(FORMATTERS[how](paper.text))
+    assert [(fact.text, fact.status, fact.author) for fact in desk.memory.facts(standing=False)] == before
+    desk.work.set_status(task.id, WorkStatus.DONE)
+    desk.go_on("Never paint on a Monday, as the shop must be open then.", times=2)
+    assert [item.title for item in desk.work.items()][1] == "Move all the shelves to the other wall"
+    facts = desk.memory.facts(standing=False)
+    assert {fact.author for fact in facts} == {Author.MACHINE}
+    assert not any(find_conflicts(paper.text) for paper in (desk.state, desk.plan, desk.log)), desk.state.text
+    text = re.sub(r"\s+", " ", desk.state.text + desk.plan.text)
+    assert [text.count(each) for each in ("(epic, 1 of 2 done)", "Never paint on", f"{RULE} (K2)")] == [1, 1, 1], text
+    desk.state.has_once("**Operations**: 15")
+
+
+@pytest.mark.parametrize("struck", ["~~{}~~ (K{})", "~~{} (K{})~~"])
+def test_what_a_person_strikes_out_is_removed_until_the_strike_goes(desk: Desk, struck: str) -> None:
+    """A rule or decision that is struck out is removed, though its line stays; without the strike it stands."""
+    decision = "We decided to store sessions in Postgres."
+    texts = [(desk.state, CONSTRAINT, RULE, 2), (desk.log, DECISION, decision, 1)]
+    for paper, _, text, number in texts:
+        paper.edit((f"{text} (K{number})", struck.format(text, number)))
+    desk.state.edit(("## People", "- ~~Never paint it green~~\n\n## People"))
+    for _ in range(2):
+        assert [*desk.says(CONSTRAINT), *desk.says(DECISION)] == []
+        desk.go_on(RULE)
+    for paper, kind, text, number in texts:
+        paper.edit((struck.format(text, number), f"{text} (K{number})"))
+        assert desk.says(kind) == [text]
+        desk.go_on()
+        paper.has_once(f"{text} (K{number})")
+
+
+@pytest.mark.parametrize("more", [" and never on a Monday", " and never\n  on a Monday"])
+def test_what_is_written_behind_a_number_belongs_to_its_fact(desk: Desk, more: str) -> None:
+    """Words behind a fact's number reword the fact, and the number goes to the end; other mentions are only words."""
+    other = "- This replaces (K1) and (K3) for us\n"
+    desk.state.edit((RULE_LINE, f"{RULE_LINE[:-1]}{more}\n{other}"))
+    said = [f"{RULE} and never on a Monday", other[2:-1]]
+    assert sorted((fact.id, fact.text) for fact in desk.memory.facts(CONSTRAINT)) == [(2, said[0]), (4, said[1])]
+    desk.go_on(times=2)
+    assert desk.says(CONSTRAINT) == said
+    desk.state.has_once(f"- {RULE}{more} (K2)\n", f"{other[:-1]} (K4)\n")
+
+
+def test_a_note_in_the_heading_of_a_superseded_decision_revives_nothing(desk: Desk) -> None:
+    """A reworded entry that still says that it is superseded stays so; without these words it stands again."""
+    desk.go_on("We decided to charge 120 EUR for the course.")
+    desk.go_on("We decided to charge 150 EUR for the course.")
+    old, new = "We decided to charge 120 EUR for the course.", "We decided to charge 150 EUR for the course."
+    assert old not in desk.says(DECISION)
+    assert "*Superseded by K5.*" in desk.log.text
+    desk.log.edit((f"{old} (K4)", f"{old} (old!) (K4)"))
+    for _ in range(2):
+        assert [said for said in desk.says(DECISION) if "EUR" in said] == [new]
+        desk.go_on()
+    desk.log.has_once(f"{old} (old!) (K4)", "*Superseded by K5.*")
+    desk.log.edit((" (old!) (K4)\n\n*Superseded by K5.*", " (again!) (K4)"))
+    assert [said for said in desk.says(DECISION) if "EUR" in said] == [f"{old} (again!)", new]
 
 
 @pytest.mark.parametrize("restored", [True, False])

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark, reject, without_conflicts
-from orchestra_mem.core.documents.document_merge import ancestor, merge_people, nearest
+from orchestra_mem.core.documents.document_merge import ancestor, merge_people, nearest, shared
 from orchestra_mem.core.documents.markdown import FRONT
-from orchestra_mem.core.documents.owned_lines import shared
 
 _STAMP = re.compile(r"^revision: (?P<number>\d{1,18})[ \t]*\r?\n", re.MULTILINE)
 _TIME = re.compile(r"^(?P<key>written|updated|\*\*Last Updated\*\*): [^\r\n]*", re.MULTILINE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
@@ -19,10 +19,9 @@ from orchestra_mem.core.documents.owned_lines import (
     OwnedLine,
     by_identity,
     free_rows,
+    is_machines,
     owned_keys,
     owned_lines,
-    shared,
-    undone,
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import has_work, render_line
@@ -33,6 +32,7 @@ _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
 _MOST_TAKEN_BACK = 4
 # Separates a `- None` line from the name of its section, during a merge only. No document contains this character.
 _MARK = "\0"
+_LIST_MARK = re.compile(r"\A(?:[-*+]|\d{1,9}[.)]) ")
 _MARKED = re.compile(rf"{_MARK}[^\r\n]*")
 
 
@@ -105,6 +105,36 @@ def nearest(known: Sequence[str], text: str) -> str:
     return known[place] if place or known[0] == known[-1] else shared(known[-1], text)
 
 
+def shared(text: str, said: str) -> str:
+    """Reconstruct the unknown text that a person edited into `said`, given the machine's current `text`.
+
+    The result has the rows of `said` that are about work or also in `text`, so that nothing counts as deleted.
+    """
+    rows, keys = {*split_lines(text)}, owned_keys(said)
+    return "\n".join(
+        row
+        for place, row in enumerate(said.split("\n"))
+        if row.removesuffix("\r") in rows or keys.get(place, "K")[0] not in "KM"
+    )
+
+
+def undone(opened: str, later: str, said: str) -> str:
+    """Reconstruct the text that was edited into `said`, from the text that the editor had `opened` and a `later` one.
+
+    The result is the later text without lines that neither `opened` nor `said` has: the editor may never have had them.
+    Lines of `said` that the later text lacks were restored, for example by an undo, and count as new.
+    """
+    there = {*split_lines(opened), *split_lines(said)}
+    if there.issuperset(split_lines(later)):
+        return later
+    keys, known = owned_keys(later), {*owned_keys(said).values()}
+    return "\n".join(
+        row
+        for place, row in enumerate(later.split("\n"))
+        if not row.strip() or row.removesuffix("\r") in there or keys.get(place) in known
+    )
+
+
 def merge_people(opened: str, theirs: str, mine: str) -> Merged:
     """Merge two people's edits of the text `opened`, deletions included.
 
@@ -152,45 +182,66 @@ def _agreed(
     ahead = free is not None
     if has_work(machine):
         base, person = _with_heading(base), _with_heading(person)
-    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
-    # A `- None` line in a section that the machine does not write is a person's.
-    machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
-    lines = [
-        [line for line in owned_lines(text, alike) if line.key and (line.key[0] != "-" or line.section in machines)]
-        for text in (base, machine, person)
-    ]
+    lines = _lines(base, machine, person)
     old, new, own = (by_identity((line.key, line) for line in each) for each in lines)
     in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
+    unnamed = own.pop("", ())
+    for changed, each in (in_base, old), (in_machine, new):
+        changed |= _reformatted(each.pop("", ()), unnamed)
     for key, copies in own.items():
         was, now = (each[key][0] if key in each else None for each in (old, new))
         mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
-        if free and mine.row in free:
+        if free and any(row in free for row in mine.row.split("\n")):
             continue
         if now:
-            row = in_machine[now.place] = in_person[mine.place] = _row(key, was, now, mine, ahead=ahead)
+            row = _row(key, was, now, mine, ahead=ahead)
+            in_machine |= _at(now, row)
+            in_person |= _at(mine, row)
             said = [each for each in (was, now, mine) if each]
             if reworded is not None and len({*map(_words, said)}) == len(said):
                 reworded.append((was.row if was else "", now.row, row))
             if was:
-                in_base[was.place] = row
+                in_base |= _at(was, row)
         elif was:
             taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
-            in_base[was.place] = mine.row if taken_back else None
+            in_base |= _at(was, mine.row if taken_back else None)
         elif key[0] == "@" and not ahead:
-            in_person |= dict.fromkeys([copy.place for copy in copies])
+            in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
     for key in old.keys() - own.keys():
         stays_away = key in new and (ahead or key[0] in "@=-")
         if reworded is not None and stays_away and _words(old[key][0]) != _words(new[key][0]):
             stays_away = False
-        place = old[key][0].place
-        in_base[place] = new[key][0].row if stays_away else None
+        was = old[key][0]
+        in_base |= _at(was, new[key][0].row if stays_away else None)
         # Drop the entry's "Shared by" line too: otherwise the line stays deleted even if the entry comes back.
-        if not stays_away and "".join(base.split("\n")[place + 1 : place + 3]).lstrip().startswith("*Shared by "):
-            in_base[place + 2] = None
+        below = was.places[-1] + 1
+        if not stays_away and "".join(base.split("\n")[below : below + 2]).lstrip().startswith("*Shared by "):
+            in_base[below + 1] = None
     for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
-        if line.key[0] == "-" and changed.get(line.place, line.row):
-            changed[line.place] = f"{line.row}{_MARK}{line.section}"
+        if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
+            changed[line.place] = f"{shown}{_MARK}{line.section}"
     return _with_rows(base, in_base), _with_rows(machine, in_machine), _with_rows(person, in_person)
+
+
+def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
+    """Return the lines of each text that have an identity, or are not the same in all three."""
+    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
+    # A `- None` line in a section that the machine does not write is a person's.
+    machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
+    return [
+        [line for line in owned_lines(text, alike) if line.key[:1] != "-" or line.section in machines]
+        for text in (base, machine, person)
+    ]
+
+
+def _reformatted(lines: Iterable[OwnedLine], own: Iterable[OwnedLine]) -> dict[int, str | None]:
+    """Map lines of the machine to the same lines of the person, which a formatter has given another mark or wrapped."""
+    formatted = {_form(line): line.row for line in own if is_machines(squeeze(line.row))}
+    found: dict[int, str | None] = {}
+    for line in lines:
+        if row := formatted.get(_form(line)):
+            found |= _at(line, row)
+    return found
 
 
 def _with_heading(text: str) -> str:
@@ -210,14 +261,19 @@ def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ah
     return now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
 
 
+def _at(line: OwnedLine, row: str | None) -> dict[int, str | None]:
+    """Map the place of a line to a new row, and its other rows to None; see `_with_rows`."""
+    return {**dict.fromkeys(line.places), line.place: row}
+
+
 def _form(line: OwnedLine) -> object:
     """Return a key that is equal for rows with the same content and state, whatever their formatting."""
-    return line.plan or (squeeze(line.row) if line.fact else line.row)
+    return line.plan or _LIST_MARK.sub("- ", squeeze(line.row))
 
 
 def _words(line: OwnedLine) -> object:
     """Return the part of a row that people reword: a work item's title, a fact, or else the entire row."""
-    return line.plan.title if line.plan else line.fact or line.row
+    return line.plan.title if line.plan else line.fact.text if line.fact else line.row
 
 
 def _tail(line: OwnedLine) -> str:
@@ -236,7 +292,7 @@ def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
     for place, row in enumerate(text.split("\n")):
         new = changed.get(place, row)
         if new is not None:
-            rows.append(new if place not in changed else new + "\r" * row.endswith("\r"))
+            rows.append(new.replace("\n", "\r\n") + "\r" if place in changed and row.endswith("\r") else new)
     return "\n".join(rows)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
-from orchestra_mem.core.documents.markdown import front_matter
+from orchestra_mem.core.documents.markdown import FRONT, front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
 from orchestra_mem.core.summaries.kept import state_of
 from orchestra_mem.core.text import squeeze
@@ -136,6 +136,13 @@ def written_at(text: str) -> str:
     """Return the time of writing from a document's front matter; empty if there is none."""
     found = _WRITTEN.search(text, 0, _HEAD_CHARS)
     return found["time"] if found else ""
+
+
+def with_time_of(text: str, other: str) -> str:
+    """Return a text with the time of writing of another, if both have one; all other bytes stay."""
+    time, front = written_at(other), FRONT.match(text)
+    found = _WRITTEN.search(text, 0, min(front.end(), _HEAD_CHARS)) if time and front else None
+    return f"{text[: found.start('time')]}{time}{text[found.end('time') :]}" if found else text
 
 
 def timeless(text: str) -> list[str]:

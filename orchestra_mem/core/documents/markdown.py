@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import accumulate, pairwise, takewhile
@@ -50,6 +50,17 @@ _HEADING = re.compile(
     r"\ufeff? {0,3}#{1,6}(?:[ \t][^\n]*)?\r?(?:\n|\Z)|.*?\n {0,3}(?:=+|-+)[ \t]*\r?(?:\n|\Z)", re.DOTALL
 )
 _RULE = re.compile(r" {0,3}-{3,}[ \t\r]*$", re.MULTILINE)
+_FENCE = re.compile(
+    r"^(?P<indent>[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?![^\n]*`)|~{3,})[^\n]*$", re.MULTILINE
+)
+# Rows that cannot continue a list item's text: blank ones, and those that begin something else. CommonMark: of the
+# lists in an item, only one that starts with 1 interrupts the item's text. A row in emphasis is a remark.
+_BEGINS = re.compile(
+    r"[ \t]*(?:\r?$|[-*+](?:[ \t]|$)|1[.)][ \t]|#{1,6}[ \t]|[>|]|<!--|`{3}|~{3}|[-*_]{3,}[ \t]*\r?$"
+    r"|[*_]+\w.*[*_][ \t]*\r?$)|\d{1,9}[.)][ \t]",
+    re.MULTILINE,
+)
+_CONTINUES = re.compile(rf"\n(?!\Z|{_BEGINS.pattern})", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +122,44 @@ def split_blocks(text: str) -> tuple[Block, ...]:
 def join_blocks(blocks: Iterable[Block]) -> str:
     """Join blocks to the document's text."""
     return "".join(block.text for block in blocks)
+
+
+def fenced_rows(text: str) -> set[int]:
+    """Return the rows of a block's closed code fences, from 0; a fence in a list item may be indented."""
+    found: set[int] = set()
+    unclosed: set[tuple[str, str]] = set()
+    opening = _FENCE.search(text) if "```" in text or "~~~" in text else None
+    while opening:
+        at, fence = opening.end(), (opening["indent"], opening["fence"])
+        closing = None
+        if fence not in unclosed:
+            closing = _closing_fence(opening["fence"], len(opening["indent"])).search(text, at)
+            unclosed.add(fence)
+        if closing:
+            unclosed.discard(fence)
+            found.update(range(text.count("\n", 0, opening.start()), text.count("\n", 0, closing.start()) + 1))
+            at = closing.end()
+        opening = _FENCE.search(text, at)
+    return found
+
+
+def may_continue(text: str) -> bool:
+    """Check whether a block has a row that may continue a list item's text; see `item_end`."""
+    return _CONTINUES.search(text) is not None
+
+
+def item_end(rows: Sequence[str], at: int, is_whole: Callable[[str], object]) -> int:
+    """Return where the text of the list item in row `at` ends; rows below that continue it belong to it.
+
+    Args:
+        rows: Rows of a block.
+        at: Place of the item's first row.
+        is_whole: Takes the text so far, in one line; returns whether it is complete, so that what follows is a note.
+    """
+    text, stop = rows[at], at + 1
+    while stop < len(rows) and not (_BEGINS.match(rows[stop]) or is_whole(text)):
+        text, stop = f"{text.rstrip()} {rows[stop].strip()}", stop + 1
+    return stop
 
 
 def front_matter(fields: Mapping[str, str]) -> str:
@@ -191,8 +240,8 @@ def _headings(text: str, start: int) -> Iterable[tuple[int, int, str]]:
     return found
 
 
-def _closing_fence(fence: str) -> re.Pattern[str]:
-    return re.compile(rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$", re.MULTILINE)
+def _closing_fence(fence: str, indent: int = 0) -> re.Pattern[str]:
+    return re.compile(rf"^[ \t]{{0,{indent}}} {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$", re.MULTILINE)
 
 
 def _read(text: str, start: int) -> Iterator[tuple[int, int, str]]:

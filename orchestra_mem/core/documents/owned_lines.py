@@ -17,7 +17,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import PIN, Block, split_blocks
+from orchestra_mem.core.documents.markdown import PIN, Block, fenced_rows, item_end, may_continue, split_blocks
 from orchestra_mem.core.documents.plan_lines import (
     NEXT,
     PlanLine,
@@ -33,7 +33,8 @@ from orchestra_mem.types import CUT, DocumentName, MustKeepKind, MustKeepStatus
 
 T = TypeVar("T")
 Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
-"""A fact in a document: kind (None if numbered or outside known sections), text, and status (done if it is ticked)."""
+"""A fact in a document: kind (None if numbered or outside known sections), text, and status (done if it is ticked,
+removed if it is struck out)."""
 
 # Sections that the machine maintains, each with the kind of a fact that a person adds there.
 SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
@@ -58,15 +59,22 @@ SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
     },
 }
 CATALOG_SECTIONS: Mapping[str, ItemType] = {f"{kind}s": kind for kind in ItemType}
-_ITEM = re.compile(r"[-*+] (?:\[[ xX]\] )?(?P<text>\S.*)")
-_TICKED = re.compile(r"[-*+] \[[xX]\] ")
+_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_ITEM = re.compile(rf"{_MARK.pattern}(?:\[[ xX]\] )?(?P<text>\S.*)", re.DOTALL)
+_TICKED = re.compile(rf"{_MARK.pattern}\[[xX]\] ")
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(
     r"[ \t]*\((?P<letter>[KM])(?P<number>\d{1,18})\)"
     r"(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z"
 )
+_STATE = re.compile(r"\s*\((?:perhaps )?superseded(?: by K\d+)?\)\s*")
+_INNER = re.compile(r"[ \t]*\((?P<number>[KM]\d{1,18})\)(?=[ \t]*\S)")
+_STRUCK = re.compile(r"~~(?P<said>(?:(?!~~).)+)~~(?P<behind>.*)")
+STRUCK = " (struck out)"
+"""State of a row that a person has struck out."""
+_SUPERSEDED = re.compile(r"^\*Superseded(?P<by> by K\d+)?\.?\*[ \t]*\r?$", re.MULTILINE)
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
-_OPERATION = re.compile(r"- \[[\d: -]+\] .*\(op \d+\)")
+_OPERATION = re.compile(r"[-*+] \[[\d: -]+\] .*\(op \d+\)")
 SHARED_LINE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
 """The "Shared by" line that ends an entry of the shared log, well-formed or not."""
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
@@ -75,15 +83,15 @@ _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # Titles and rows that only the machine writes.
 _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values(), CATALOG_SECTIONS)
 _TEXTS = re.compile(
-    r"- None|- … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
-    r"|\*\*(?:Last Updated|Session)\*\*: .*|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
+    r"[-*+] None|[-*+] … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
+    r"|\*\*(?:Last Updated|Session)\*\*: .*|[-*+] \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
     r"|\*Shared by .*\*"
 )
 # Header and statistics lines that the machine rewrites each time: times, session, counts. With another kind of value a
 # line is a person's, except for `written` and `updated`, by which the machine recognises its own texts.
 _COUNTER = re.compile(
-    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|- \*\*[A-Z][A-Za-z ]+\*\*): "
-    r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)$))"
+    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|[-*+] \*\*[A-Z][A-Za-z ]+\*\*): "
+    r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)[ \t]*$))"
 )
 
 
@@ -91,7 +99,8 @@ _COUNTER = re.compile(
 class FactRow:
     """Content of a list item or an entry's heading, without bullet, time stamp and pin.
 
-    `number`: Number of a fact (`K12`) or a catalog item (`M12`), "" if there is none.
+    `number`: Number of a fact (`K12`) or a catalog item (`M12`), "" if there is none. `state`: As the row or its entry
+    says: superseded, perhaps superseded, `STRUCK`, or "".
     """
 
     number: str
@@ -101,10 +110,11 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedLine:
-    """A line with an identity (`key`), or a possible new fact, whose `key` is "".
+    """A line with an identity (`key`), a possible new fact, or a list item of the machine's; `key` is "" for these.
 
-    `place`: Line index from 0. `section`: Title of the section, in lower case. A line with a box has both `fact` and
-    `plan`: it is a work item if the memory has work items, else a fact.
+    `place`: Line index from 0. `row`: Its text; the rows that continue a list item follow after line feeds. `section`:
+    Title of the section, in lower case. A line with a box has both `fact` and `plan`: it is a work item if the memory
+    has work items, else a fact.
     """
 
     place: int
@@ -113,6 +123,11 @@ class OwnedLine:
     section: str
     fact: FactRow | None = None
     plan: PlanLine | None = None
+
+    @property
+    def places(self) -> range:
+        """Indexes of all its rows."""
+        return range(self.place, self.place + self.row.count("\n") + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +145,7 @@ class Difference(Generic[T]):
 # Reading and writing a document parses the same few texts several times.
 @lru_cache(maxsize=16)
 def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine, ...]:
-    """Return the lines of a document that have an identity or may be facts, in order.
+    """Return the lines of a document that have an identity, may be facts, or are the machine's list items, in order.
 
     Rows in `but` are skipped, except work, next steps and `- None`. Facts are never indented or quoted. An unnumbered
     line below an entry belongs to the entry, which in the shared log ends with its "Shared by" line.
@@ -143,24 +158,24 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
         if block.level in (1, 2):
             section = block.title.strip().lower()
         in_entry = block.level >= 3
-        for place, row in zip(block.rows, split_lines(block.text), strict=True):
+        for place, row in _rows(block, plans if work else {}):
             plan, in_entry = plans.get(place), in_entry and not SHARED_LINE.fullmatch(row)
-            is_empty = block.level == 2 and row.rstrip() == "- None"
+            is_empty = block.level == 2 and row.rstrip() in ("- None", "* None", "+ None")
             if row in but and not (plan or is_empty or section == NEXT):
                 continue
             is_entry = block.level >= 3 and place == block.line - 1
             fact = None if block.front else _fact(row, block, is_entry=is_entry, is_below=in_entry and not is_entry)
             if work and plan and plan.number:
                 key = f"#{plan.number}"
-            elif work and section == NEXT and (step := next_step(row)[0]):
+            elif work and section == NEXT and (step := next_step(squeeze(row))[0]):
                 key = f"@{step}"
             elif fact and fact.number:
                 key = fact.number
             elif is_empty:
                 key = f"-{section}"
             elif count := _COUNTER.match(row):
-                key = f"={count['key']}"
-            elif fact:
+                key = f"={count['key'].lstrip('-*+ ')}"
+            elif fact or (_MARK.match(row) and is_machines(row)):
                 key = ""
             else:
                 continue
@@ -168,25 +183,55 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
     return tuple(found)
 
 
+def _rows(block: Block, plans: Mapping[int, PlanLine]) -> Iterator[tuple[int, str]]:
+    """Yield the place and text of a block's rows, without fenced code; a list item's with the rows that continue it."""
+    rows, fenced, first = split_lines(block.text), fenced_rows(block.text), block.line - 1
+    if block.front or not (fenced or may_continue(block.text)):  # nearly all blocks, so be quick
+        yield from enumerate(rows, first)
+        return
+    at = 0
+    while at < len(rows):
+        start, at = at, at + 1
+        if start in fenced:
+            continue
+        if plan := plans.get(first + start):
+            at = start + plan.rows
+        elif _MARK.match(rows[start]):
+            at = item_end(rows, start, _is_whole)
+            at += at < len(rows) and _STATE.fullmatch(rows[at]) is not None
+        yield first + start, "\n".join(rows[start:at])
+
+
+def _is_whole(item: str) -> bool:
+    """Check whether an item has its number, or is another line of the machine's: rows below it are notes."""
+    return bool(_NUMBER.search(item.replace(PIN, "").rstrip()) or _TEXTS.fullmatch(item.strip()) or is_mention(item))
+
+
 def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow | None:
-    """Parse a row of a block as a fact; None if it cannot be one."""
+    """Parse a row or list item of a block as a fact; None if it cannot be one."""
     said = _ENTRY.match(row) if is_entry else _ITEM.match(row)
     if said is None:
         return None
     fact = _said(said["text"], block.text if is_entry else "")
-    return fact if fact.number or (fact.text and not is_below and not _OURS.fullmatch(fact.text)) else None
+    is_new = fact.text and not (is_below or fact.state == STRUCK or _OURS.fullmatch(fact.text))
+    return fact if fact.number or is_new else None
 
 
 def _said(text: str, entry: str) -> FactRow:
     """Split a row into number, content and state. The full text of cut content is quoted in its `entry`."""
-    bare = _STAMP.sub("", text.replace(PIN, "").strip(), count=1)
+    bare = _STAMP.sub("", squeeze(text.replace(PIN, "")), count=1)
+    struck = _STRUCK.fullmatch(bare)
+    if struck and (not struck["behind"] or _NUMBER.fullmatch(struck["behind"])):
+        bare, state = struck["said"] + struck["behind"], STRUCK
+    else:
+        by = _SUPERSEDED.search(entry)
+        state = f" (superseded{by['by'] or ''})" if by else ""
     found = _NUMBER.search(bare)
     said = bare[: found.start()] if found else bare
     if entry and said.endswith(CUT.strip()):
         said = " ".join(match["text"] for row in entry.split("\n") if (match := _QUOTE.match(row))) or said
-    if found is None:
-        return FactRow("", squeeze(said), "")
-    return FactRow(f"{found['letter']}{int(found['number'])}", squeeze(said), found["state"] or "")
+    number = f"{found['letter']}{int(found['number'])}" if found else ""
+    return FactRow(number, squeeze(said), (found and found["state"]) or state)
 
 
 def difference(before: Iterable[tuple[str, T]], now: Iterable[tuple[str, T]]) -> Difference[T]:
@@ -239,6 +284,7 @@ def _facts(name: str, text: str, work: bool) -> Iterator[tuple[str, Told]]:
         kind = None if fact.number else kinds.get(line.section)
         pinned = " <!-- pin -->" * (PIN in line.row and name not in SECTIONS)
         status = MustKeepStatus.SUPERSEDED if fact.state.startswith(" (superseded") else MustKeepStatus.STANDING
+        status = MustKeepStatus.REMOVED if fact.state == STRUCK else status
         yield fact.number, (kind, fact.text + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
 
 
@@ -272,22 +318,43 @@ def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -
     rows = text.split("\n")
     for line, fact in _fact_lines(name, text, has_work(text)):
         if not fact.number and (number := number_of(fact.text)):
-            row = rows[line.place]
-            end = len(row.rstrip().removesuffix(PIN).rstrip())
-            rows[line.place] = f"{row[:end]} ({number}){row[end:]}"
+            _append(rows, line, number)
     return "\n".join(rows)
+
+
+def with_numbers_last(text: str, before: str) -> str:
+    """Move the number of a fact behind the words that a person has written after it, since the text `before`."""
+    if {*owned_keys(before).values()} <= {*owned_keys(text).values()}:
+        return text
+    rows, old = text.split("\n"), {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key}
+    for line in owned_lines(text):
+        inner = _INNER.search(line.fact.text) if line.fact and not line.key else None
+        if line.fact and inner and old.get(inner["number"]) == line.fact.text[: inner.start()]:
+            mark = f"({inner['number']})"
+            place = next(place for place in line.places if mark in rows[place])
+            rows[place] = re.sub(rf"{re.escape(mark)}[ \t]*", "", rows[place], count=1)
+            _append(rows, line, inner["number"])
+    return "\n".join(rows)
+
+
+def _append(rows: list[str], line: OwnedLine, number: str) -> None:
+    """Append a number to a line, before its pin."""
+    row = rows[line.places[-1]]
+    end = len(row.rstrip().removesuffix(PIN).rstrip())
+    rows[line.places[-1]] = f"{row[:end]} ({number}){row[end:]}"
 
 
 def owned_keys(text: str) -> dict[int, str]:
     """Return the identities of a text's rows by place."""
-    return {line.place: line.key for line in owned_lines(text) if line.key}
+    return {place: line.key for line in owned_lines(text) if line.key for place in line.places}
 
 
 def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
     """Yield non-blank rows that are not the machine's, without line ends; lines with a key in `own` are a person's."""
-    lines = {line.place: line for line in owned_lines(text) if line.key}
-    seen: set[str] = set()
+    lines = {place: line for line in owned_lines(text) if line.key for place in line.places}
+    seen: dict[str, int] = {}
     for block in split_blocks(text):
+        fenced = fenced_rows(block.text)
         head = lines.get(block.line - 1)
         quoted = bool(block.level and head and head.fact)
         titled = block.level and (quoted or block.title.strip().lower() in _TITLES)
@@ -298,46 +365,16 @@ def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
                 continue
             quoted = quoted and row.startswith((">", "*"))
             # The machine writes each number once: a copy is a person's.
-            of_machine = (line and line.key not in seen) or (quoted and row.startswith(">")) or is_machines(row)
+            of_machine = (quoted and row.startswith(">")) or is_machines(row)
             if line:
-                seen.add(line.key)
-            if is_own or not of_machine:
+                of_machine = seen.setdefault(line.key, line.place) == line.place or of_machine
+            if is_own or not of_machine or place - block.line + 1 in fenced:
                 yield row
 
 
 def is_machines(row: str) -> bool:
     """Check whether an unnumbered row has a form that only the machine writes."""
     return bool(_TEXTS.fullmatch(row.strip()) or is_mention(row) or remark_number(row) or _OPERATION.match(row))
-
-
-def shared(text: str, said: str) -> str:
-    """Reconstruct the unknown text that a person edited into `said`, given the machine's current `text`.
-
-    The result has the rows of `said` that are about work or also in `text`, so that nothing counts as deleted.
-    """
-    rows, keys = {*split_lines(text)}, owned_keys(said)
-    return "\n".join(
-        row
-        for place, row in enumerate(said.split("\n"))
-        if row.removesuffix("\r") in rows or keys.get(place, "K")[0] not in "KM"
-    )
-
-
-def undone(opened: str, later: str, said: str) -> str:
-    """Reconstruct the text that was edited into `said`, from the text that the editor had `opened` and a `later` one.
-
-    The result is the later text without lines that neither `opened` nor `said` has: the editor may never have had them.
-    Lines of `said` that the later text lacks were restored, for example by an undo, and count as new.
-    """
-    there = {*split_lines(opened), *split_lines(said)}
-    if there.issuperset(split_lines(later)):
-        return later
-    keys, known = owned_keys(later), {*owned_keys(said).values()}
-    return "\n".join(
-        row
-        for place, row in enumerate(later.split("\n"))
-        if not row.strip() or row.removesuffix("\r") in there or keys.get(place) in known
-    )
 
 
 def with_removed_items(before: str, opened: str, person: str) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import Block, split_blocks
+from orchestra_mem.core.documents.markdown import Block, fenced_rows, item_end, split_blocks
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
@@ -59,7 +59,7 @@ _STRUCK = re.compile(
 _STRIKE, _SHOWN_STRIKE = re.compile("~(?=~)"), re.compile(r"~\\(?=~)")
 _NAMED = "|".join(kind.capitalize() for kind in WorkKind)
 _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
-_REFERENCE = re.compile(rf'- (?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
+_REFERENCE = re.compile(rf'[-*+] (?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
 _MENTION = re.compile(rf'{_REFERENCE.pattern}(?P<title>.*)"(?:: (?P<words>[^"]*?))?[ \t\r]*')
 _STEP = re.compile(r"(?:in progress|can be (?:started|finished))(?:, under #\d{1,18})?")
 # Status of an item by the words that begin its mention; other words mean that the item is in progress.
@@ -83,7 +83,8 @@ class PlanLine:
     item has no number (see `under`) or is no work item. `progress`: Count of finished items, as the machine wrote it.
 
     Comparisons ignore the fields below. `place`, `under`: Rows of this line and its parent, from 0; `under` is -1 for
-    none. `section`: Name of the section. `indent`: Width of the indentation in columns. `tail`: Comments at the end.
+    none. `rows`: Number of its rows, more than one if a formatter has wrapped it. `section`: Name of the section.
+    `indent`: Width of the indentation in columns. `tail`: Comments at the end.
     """
 
     number: int
@@ -100,6 +101,7 @@ class PlanLine:
     parent: int | None = 0
     place: int = field(default=-1, compare=False)
     under: int = field(default=-1, compare=False)
+    rows: int = field(default=1, compare=False)
     section: str = field(default=BACKLOG, compare=False)
     indent: int = field(default=0, compare=False)
     tail: str = field(default="", compare=False)
@@ -216,7 +218,7 @@ def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> st
 
 def next_step(row: str) -> tuple[int, str]:
     """Return the item number and title of a row that has the form of the machine's next steps; else 0 and ""."""
-    found = _MENTION.fullmatch(row) if row.startswith("- ") else None
+    found = _MENTION.fullmatch(row)
     is_step = found and _STEP.fullmatch(found["words"] or "")
     return (int(found["number"]), squeeze(found["title"])) if found and is_step else (0, "")
 
@@ -243,22 +245,36 @@ def plan_lines(text: str) -> tuple[PlanLine, ...]:
         if block.front or block.level in (1, 2):
             name = work_section(block)
             above = []
-        for place, row in zip(block.rows, split_lines(block.text), strict=True) if name else ():
-            bare = row.lstrip(" \t")
+        rows = split_lines(block.text) if name else []
+        fenced = fenced_rows(block.text) if name else ()
+        for at, row in enumerate(rows):
+            bare, end = row.lstrip(" \t"), at + 1
             indent = len(row[: len(row) - len(bare)].expandtabs(_TAB))
-            line = parse_row(bare)
-            if line is None and not _BULLET.match(bare):
+            if at in fenced or not (_BULLET.match(bare) or parse_row(bare)):
                 continue
+            if (stop := item_end(rows, at, _is_whole)) > end and _is_whole(said := squeeze(" ".join(rows[at:stop]))):
+                bare, end = said, stop  # a wrapped line of the machine's; the rows below another line are notes
+            line = parse_row(bare)
             while above and above[-1][0] + 1 >= indent:
                 above.pop()
             over, in_fact = above[-1][1:] if above else (None, False)
-            in_fact = (in_fact or bool(_FACT.search(row))) and not (line and line.number)
+            in_fact = (in_fact or bool(_FACT.search(bare))) and not (line and line.number)
             if line is not None and not in_fact:
                 under, parent = (over.place, over.number or None) if over else (-1, None if indent >= 2 else 0)
-                line = replace(line, parent=parent, place=place, under=under, section=name, indent=indent)
+                place = block.rows[at]
+                line = replace(
+                    line, parent=parent, place=place, under=under, rows=end - at, section=name, indent=indent
+                )
                 found.append(line)
             above.append((indent, line, in_fact))
     return tuple(found)
+
+
+def _is_whole(item: str) -> bool:
+    """Check whether an item ends with a mark of the machine's: a fact's number, or brackets that name a kind."""
+    row = item.lstrip(" \t")
+    line = parse_row(row)
+    return bool(line.told if line else _FACT.search(row))
 
 
 @lru_cache(maxsize=1_024)

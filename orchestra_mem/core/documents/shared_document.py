@@ -19,7 +19,7 @@ from itertools import takewhile
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.markdown import PIN
-from orchestra_mem.core.documents.owned_lines import SECTIONS, SHARED_LINE, owned_lines
+from orchestra_mem.core.documents.owned_lines import SECTIONS, SHARED_LINE, STRUCK, owned_lines
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, Json, MustKeepKind
 
@@ -123,7 +123,7 @@ def read_shared(text: str) -> tuple[SharedDecision, ...]:
             above = meant
         elif not any(meant):  # a list item below an entry is for the same projects
             meant = above
-        gone = line.fact and line.fact.state.startswith(" (superseded")
+        gone = line.fact and line.fact.state.startswith((" (superseded", STRUCK))
         if not (fact and kind and fact.text) or gone or any(map(_SUPERSEDED.fullmatch, below)):
             continue
         later = next((said_so[1] for row in (fact.state, *below) if (said_so := _PERHAPS.fullmatch(row))), "")
