@@ -91,8 +91,10 @@ def test_a_yes_is_for_what_was_named(orchestrator: Orchestrator) -> None:
 
 
 def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
-    """Undo reverts changes one by one, newest first, until none is left; questions do not count as changes."""
+    """Undo reverts changes one by one, newest first, until none is left, whatever has been recorded since."""
     _done(orchestrator, "create an epic for billing", "rename it to Invoices", "what did we just do?")
+    for number in range(120):
+        orchestrator.memory.record_operation("message", {"role": "assistant", "text": f"hello {number}"})
     assert orchestrator.execute("undo").outcome is Outcome.ASKED
     assert "Invoices" in orchestrator.execute("yes").text
     assert orchestrator.tracker.item(1).title == "Billing"
