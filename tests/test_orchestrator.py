@@ -368,10 +368,14 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
         ("what did we decide about the login story?", "  2025-01-15: one field for the name"),
         ("what did we decide about release 2.0?", "No decision or rule about that is recorded."),
         ("what did we decide on 2025-01-15?", "use bcrypt for password hashing [K1, 2025-01-15]"),
+        ("what did we decide in January 2025?", "use bcrypt for password hashing [K1, 2025-01-15]"),
+        ("which rules did we set in the last 100 years?", "never deploy on a Friday [K2, 2025-01-15]"),
+        ("what did we decide in May?", "No decided records match that."),
+        ("what failed on 10 June?", "No failed records match that."),
     ],
 )
 def test_what_was_decided_about_a_thing_is_answered(orchestrator: Orchestrator, line: str, answer: str) -> None:
-    """A line that asks what was decided about a thing lists decisions and rules about it, or notes on the item."""
+    """A line that asks what was decided about a thing or in a period lists decisions, rules and notes on the item."""
     said = ("create an epic for users", "add a story to it: login", "we decided to use bcrypt for password hashing")
     for each in (*said, "note: never deploy on a Friday", "note on story 2: one field for the name"):
         _done(orchestrator, each)

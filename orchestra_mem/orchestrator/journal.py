@@ -47,7 +47,7 @@ _ASKED_FOR |= _NAMED
 _ANYTHING = re.compile(r"(?i)\b(?:did|have|has) (?:we|i|you|it|they) (?:do|done)\b")
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
-_SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
+_SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour)s?\b")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
 _A_NOUN = rf"(?:{'|'.join(KIND_WORDS)}|thing|\w+(?<![su])s)"
 _LAST = re.compile(
@@ -203,7 +203,7 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
 
 def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
     span = _SPAN.search(text)
-    if span and (span[1] or span[2].lower() in ("minute", "hour")):
+    if span:
         return now - timedelta(**{f"{span[2].lower()}s": _number(span[1]) or 1}), None
     if periods := periods_in(text, now):
         return periods[0].start, None if re.search(r"(?i)\bsince\b", text) else periods[0].end

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from orchestra_mem.core.search.question import TIME
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, PRIORITY_WORDS, number_of
@@ -59,6 +60,7 @@ _PARTS = {
     "state": rf"(?P<value>{_STATE})",
     "done": _DONE,
     "begun": _BEGUN,
+    "when": rf"(?:(?:in|on|during|over|since) )?(?:the )?{TIME}",
     "fact": r"(?P<value>(?:decision|rule|constraint|failure|error|problem)s?)",
 }
 _POLITE = re.compile(
