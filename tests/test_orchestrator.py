@@ -382,6 +382,18 @@ def test_what_was_decided_about_a_thing_is_answered(orchestrator: Orchestrator, 
     assert _done(orchestrator, line) == answer
 
 
+def test_the_weightiest_rules_are_told_first(orchestrator: Orchestrator) -> None:
+    """Of many rules those of people come first, then the newest; the last line counts the rest and says where they are."""
+    orchestrator.memory.record_operation("message", {"role": "user", "text": "Never deploy on a Friday."})
+    for number in range(12):
+        result = f"Never restart node{number} before node{number + 1}."
+        orchestrator.memory.record_operation("task_execution", {"task": "restart", "result": result})
+    rules = _done(orchestrator, "what are the rules?").splitlines()
+    assert rules[0] == "Never deploy on a Friday. [K1, 2025-01-15]"
+    assert rules[1].startswith("Never restart node11 ")
+    assert rules[10:] == ["… and 3 more: `orchestra-mem facts --kind 'constraint' --limit 0`"]
+
+
 @pytest.mark.parametrize("title", ["onboarding and rules about passwords", "what did we decide about caching"])
 def test_a_title_is_no_question_for_decisions(orchestrator: Orchestrator, title: str) -> None:
     """A title that sounds like a question for decisions is not cut."""

@@ -120,13 +120,15 @@ class Answers:
     def _facts(
         self, kind: MustKeepKind, since: datetime | None = None, until: datetime | None = None, *, most: int = _LISTED
     ) -> list[str]:
-        """Return the newest `most` active facts of a kind that were recorded in a period, oldest first."""
+        """Return `most` active facts of a kind from a period: rules by rank, others the newest from the oldest on."""
         facts = (fact for fact in self._memory.facts(kind) if since is None or fact.timestamp >= since)
         found = [fact for fact in facts if until is None or fact.timestamp < until]
-        more = [f"… and {len(found) - most:,} older: `orchestra-mem facts --kind '{kind}' --limit 0`"] * (
-            len(found) > most
-        )
-        return more + [f"{each.text} [K{each.id}, {each.timestamp:%Y-%m-%d}]" for each in found[-most:]]
+        if is_rule := kind is MustKeepKind.CONSTRAINT:
+            found.sort(key=lambda fact: fact.rank)
+        told = [f"{each.text} [K{each.id}, {each.timestamp:%Y-%m-%d}]" for each in found[-most:]]
+        left, which = len(found) - most, "more" if is_rule else "older"
+        more = [f"… and {left:,} {which}: `orchestra-mem facts --kind '{kind}' --limit 0`"] * (left > 0)
+        return [*told[::-1], *more] if is_rule else [*more, *told]
 
     def _status(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         if not intent.target:
