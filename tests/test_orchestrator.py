@@ -382,6 +382,16 @@ def test_what_was_decided_about_a_thing_is_answered(orchestrator: Orchestrator, 
     assert _done(orchestrator, line) == answer
 
 
+def test_why_is_answered_with_what_was_found_out(orchestrator: Orchestrator) -> None:
+    """An insight answers "why" before tasks about the same thing do."""
+    insight = "We found out that the brown-out reset comes from the modem's inrush current."
+    orchestrator.memory.record_operation("note", {"text": insight})
+    for number in range(8):
+        done: Json = {"task": f"test the brown-out reset {number}", "result": "the brown-out reset: merged"}
+        orchestrator.memory.record_operation("task_execution", done)
+    assert _done(orchestrator, "why did the brown-out reset happen?") == f"{insight} [K1, 2025-01-15]"
+
+
 def test_the_weightiest_rules_are_told_first(orchestrator: Orchestrator) -> None:
     """Of many rules those of people come first, then the newest; the last line counts the rest and says where they are."""
     orchestrator.memory.record_operation("message", {"role": "user", "text": "Never deploy on a Friday."})
