@@ -289,7 +289,7 @@ def has_failed(operation: Operation) -> bool:
 
 def _text_of(operation: Operation) -> str:
     kind, data = operation.type.replace("_", " ").capitalize(), operation.data
-    name, told = _first_of(data, "title task_title name command"), _first_of(data, _TELLS)
+    name, told = _first_of(data, "title task_title task subject name command input"), _first_of(data, _TELLS)
     subject = f'{kind} "{name}"' if name else kind
     text = f"{subject}: {told}" if told and operation.type != LINE else told or subject
     line = squeeze(text[: 4 * _MOST_CHARS])
