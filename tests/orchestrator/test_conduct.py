@@ -66,10 +66,24 @@ def test_another_reading_is_chosen_by_its_number(orchestrator: Orchestrator) -> 
 def test_a_suggested_title_ends_only_before_an_item_that_exists(
     orchestrator: Orchestrator, before: str, title: str
 ) -> None:
-    """A suggestion has the whole title, even if its end reads like the name of an epic, unless there is such an epic."""
+    """A suggestion has the whole title, even if its end reads like the name of an epic, unless there is one."""
     assert f'"{title}"' in said(orchestrator, before + title).text.splitlines()[0]
     said(orchestrator, f"create an epic for {title.split(maxsplit=2)[2].removeprefix('for ')}")
     assert "to #5" in said(orchestrator, before + title).text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "tries"),
+    [
+        ("delete everything", 'cancel "everything"'),
+        ("who owns the payments?", 'status of "the payments"; why did we choose the payments?'),
+    ],
+)
+def test_a_doubtful_cancellation_or_a_question_suggests_no_change(
+    orchestrator: Orchestrator, line: str, tries: str
+) -> None:
+    """A doubtful cancellation and a question suggest no unrelated change."""
+    assert said(orchestrator, line).text == f"I did not understand that. Try: {tries}."
 
 
 @pytest.mark.parametrize("answer", ["no", "n", "nope, leave it", "never mind"])
