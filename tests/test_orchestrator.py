@@ -382,6 +382,18 @@ def test_what_was_decided_about_a_thing_is_answered(orchestrator: Orchestrator, 
     assert _done(orchestrator, line) == answer
 
 
+def test_who_is_responsible_is_answered(orchestrator: Orchestrator) -> None:
+    """A question for who is responsible is answered from facts about people and the state of an item."""
+    said = "Ben is responsible for the payments module."
+    orchestrator.memory.record_operation("message", {"role": "user", "text": said})
+    answer = _done(orchestrator, "who is responsible for the payments module?")
+    assert answer == f"Role: {said} [K1, 2025-01-15]"
+    assert _done(orchestrator, "who is in charge of the moon?") == "No role about that is recorded."
+    _done(orchestrator, "create a task called who is in charge of the moon", "assign it to Ana")
+    answer = _done(orchestrator, "who is responsible for task 1?")
+    assert answer == 'Task #1 "Who is in charge of the moon" is pending, assigned to Ana'
+
+
 def test_why_is_answered_with_what_was_found_out(orchestrator: Orchestrator) -> None:
     """An insight answers "why" before tasks about the same thing do."""
     insight = "We found out that the brown-out reset comes from the modem's inrush current."
@@ -393,7 +405,7 @@ def test_why_is_answered_with_what_was_found_out(orchestrator: Orchestrator) -> 
 
 
 def test_the_weightiest_rules_are_told_first(orchestrator: Orchestrator) -> None:
-    """Of many rules those of people come first, then the newest; the last line counts the rest and says where they are."""
+    """Of many rules those of people come first, then the newest; the last line counts the rest."""
     orchestrator.memory.record_operation("message", {"role": "user", "text": "Never deploy on a Friday."})
     for number in range(12):
         result = f"Never restart node{number} before node{number + 1}."

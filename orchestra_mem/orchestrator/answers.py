@@ -86,17 +86,21 @@ class Answers:
         }  # fmt: skip
 
     def _recent_or_decided(self, intent: Intent, resolver: Resolver, line: str) -> Told:
-        """Answer what was done; with a target, what was decided about it, from items' histories and active facts."""
+        """Answer what was done; with a target, what was decided about it, or who is on it, from histories and facts."""
         items = resolver.named(intent.target) if intent.target else ()
+        asks_who = intent.value.lower() == "who is"
+        if asks_who and items:
+            return self._status(intent, resolver, line)
         told = [each for item in items for each in self._history(self._tracker.item(item))]
         if intent.target:
-            active = {f"K{fact.id}" for kind in _DECIDED for fact in self._memory.facts(kind)}
-            found = self._memory.search(intent.target, where=SearchFilter(kinds=_DECIDED), limit=_LISTED)
+            kinds, query = ((MustKeepKind.ROLE,), line) if asks_who else (_DECIDED, intent.target)
+            active = {f"K{fact.id}" for kind in kinds for fact in self._memory.facts(kind)}
+            found = self._memory.search(query, where=SearchFilter(kinds=kinds), limit=_LISTED)
             told += [
                 f"{hit.chunk.kind.capitalize()}: {_told(hit)}" for hit in found.likely if hit.chunk.source in active
             ]
             if not told and read_recent_question(line, self._clock()).since is None:
-                return Told(text="No decision or rule about that is recorded.")
+                return Told(text=f"No {'role' if asks_who else 'decision or rule'} about that is recorded.")
         return Told(text="\n".join(told), effects=shown(items)) if told else self._recent(f"{intent.value} {line}")
 
     def _recent(self, line: str) -> Told:
