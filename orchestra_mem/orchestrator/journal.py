@@ -202,8 +202,7 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
 
 
 def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
-    span = _SPAN.search(text)
-    if span:
+    if span := _SPAN.search(text):
         return now - timedelta(**{f"{span[2].lower()}s": _number(span[1]) or 1}), None
     if periods := periods_in(text, now):
         return periods[0].start, None if re.search(r"(?i)\bsince\b", text) else periods[0].end
