@@ -198,6 +198,11 @@ class MustKeep:
         """The passage of the operation, without the mark of a cut."""
         return (self.found or self.text).removesuffix(CUT)
 
+    @property
+    def rank(self) -> tuple[bool, float, int]:
+        """The importance, as a key to sort by: facts in a person's words are above all others, then weight counts."""
+        return self.author is Author.PERSON, self.weight, self.id
+
 
 EXTRACTIVE = "extractive"
 """The `method` of a summary made of sentences selected from its source."""

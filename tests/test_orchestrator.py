@@ -91,8 +91,10 @@ def test_a_yes_is_for_what_was_named(orchestrator: Orchestrator) -> None:
 
 
 def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
-    """Undo reverts changes one by one, newest first, until none is left; questions do not count as changes."""
+    """Undo reverts changes one by one, newest first, until none is left, whatever has been recorded since."""
     _done(orchestrator, "create an epic for billing", "rename it to Invoices", "what did we just do?")
+    for number in range(120):
+        orchestrator.memory.record_operation("message", {"role": "assistant", "text": f"hello {number}"})
     assert orchestrator.execute("undo").outcome is Outcome.ASKED
     assert "Invoices" in orchestrator.execute("yes").text
     assert orchestrator.tracker.item(1).title == "Billing"
@@ -366,14 +368,52 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
         ("what did we decide about the login story?", "  2025-01-15: one field for the name"),
         ("what did we decide about release 2.0?", "No decision or rule about that is recorded."),
         ("what did we decide on 2025-01-15?", "use bcrypt for password hashing [K1, 2025-01-15]"),
+        ("what did we decide in January 2025?", "use bcrypt for password hashing [K1, 2025-01-15]"),
+        ("which rules did we set in the last 100 years?", "never deploy on a Friday [K2, 2025-01-15]"),
+        ("what did we decide in May?", "No decided records match that."),
+        ("what failed on 10 June?", "No failed records match that."),
     ],
 )
 def test_what_was_decided_about_a_thing_is_answered(orchestrator: Orchestrator, line: str, answer: str) -> None:
-    """A line that asks what was decided about a thing lists decisions and rules about it, or notes on the item."""
+    """A line that asks what was decided about a thing or in a period lists decisions, rules and notes on the item."""
     said = ("create an epic for users", "add a story to it: login", "we decided to use bcrypt for password hashing")
     for each in (*said, "note: never deploy on a Friday", "note on story 2: one field for the name"):
         _done(orchestrator, each)
     assert _done(orchestrator, line) == answer
+
+
+def test_who_is_responsible_is_answered(orchestrator: Orchestrator) -> None:
+    """A question for who is responsible is answered from facts about people and the state of an item."""
+    said = "Ben is responsible for the payments module."
+    orchestrator.memory.record_operation("message", {"role": "user", "text": said})
+    answer = _done(orchestrator, "who is responsible for the payments module?")
+    assert answer == f"Role: {said} [K1, 2025-01-15]"
+    assert _done(orchestrator, "who is in charge of the moon?") == "No role about that is recorded."
+    _done(orchestrator, "create a task called who is in charge of the moon", "assign it to Ana")
+    answer = _done(orchestrator, "who is responsible for task 1?")
+    assert answer == 'Task #1 "Who is in charge of the moon" is pending, assigned to Ana'
+
+
+def test_why_is_answered_with_what_was_found_out(orchestrator: Orchestrator) -> None:
+    """An insight answers "why" before tasks about the same thing do."""
+    insight = "We found out that the brown-out reset comes from the modem's inrush current."
+    orchestrator.memory.record_operation("note", {"text": insight})
+    for number in range(8):
+        done: Json = {"task": f"test the brown-out reset {number}", "result": "the brown-out reset: merged"}
+        orchestrator.memory.record_operation("task_execution", done)
+    assert _done(orchestrator, "why did the brown-out reset happen?") == f"{insight} [K1, 2025-01-15]"
+
+
+def test_the_weightiest_rules_are_told_first(orchestrator: Orchestrator) -> None:
+    """Of many rules those of people come first, then the newest; the last line counts the rest."""
+    orchestrator.memory.record_operation("message", {"role": "user", "text": "Never deploy on a Friday."})
+    for number in range(12):
+        result = f"Never restart node{number} before node{number + 1}."
+        orchestrator.memory.record_operation("task_execution", {"task": "restart", "result": result})
+    rules = _done(orchestrator, "what are the rules?").splitlines()
+    assert rules[0] == "Never deploy on a Friday. [K1, 2025-01-15]"
+    assert rules[1].startswith("Never restart node11 ")
+    assert rules[10:] == ["… and 3 more: `orchestra-mem facts --kind 'constraint' --limit 0`"]
 
 
 @pytest.mark.parametrize("title", ["onboarding and rules about passwords", "what did we decide about caching"])

@@ -47,6 +47,9 @@ class Commands:
         if intent.target and intent.other:
             return self._put_under(intent, resolver)
         kind, phrase = intent.kind, intent.other or intent.target
+        for item in map(self._tracker.item, resolver.named(phrase) if phrase and not intent.titles else ()):
+            if item.kind is kind and item.title.casefold() == phrase.casefold():
+                raise InvalidChangeError(f"{item.name} exists already")
         parent: WorkItem | None
         if intent.action is Action.CREATE and not phrase and kind is not WorkKind.SUBTASK:
             kind = kind or WorkKind.TASK

@@ -11,21 +11,21 @@ from typing import Any
 from orchestra_mem.core.search.question import periods_in
 from orchestra_mem.core.text import squeeze, stem, words
 from orchestra_mem.core.work.transitions import describe_changes, net_changes
-from orchestra_mem.errors import NotFoundError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, Action
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
 from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply, Talk
-from orchestra_mem.types import SHOWN, Json, Operation
+from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 LINE, TASK = "nl_command", "task_execution"
 """Types of the operations that an orchestrator records: a line, a task attempt."""
 WORK = "work_change"
 """Type of an operation for changes made outside any operation, such as a person's edits."""
-_REACH = 40  # number of newest operations searched for mentioned items and for a change to undo
+_REACH = 40  # number of newest operations searched for mentioned items
+_CHANGES = 1_000  # number of newest changes of work searched for one to undo
 _OTHERS_MAY_TELL = timedelta(seconds=2)  # another process may still record a younger change itself
 UNDONE = "undone"
 """Key in an undo operation's data; the value is the id of the undone operation."""
@@ -47,7 +47,7 @@ _ASKED_FOR |= _NAMED
 _ANYTHING = re.compile(r"(?i)\b(?:did|have|has) (?:we|i|you|it|they) (?:do|done)\b")
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
-_SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour|day|week)s?\b")
+_SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour)s?\b")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
 _A_NOUN = rf"(?:{'|'.join(KIND_WORDS)}|thing|\w+(?<![su])s)"
 _LAST = re.compile(
@@ -102,24 +102,17 @@ class Journal:
 
     def last_change(self) -> Operation | None:
         """Return the newest operation that changed work and has not been undone; None if there is none."""
-        undone = set[Json]()
-        for operation in self.memory.query_recent_operations(limit=_REACH):
-            data = operation.data if isinstance(operation.data, dict) else {}
-            if UNDONE in data:
-                undone.add(data[UNDONE])
-            elif operation.id not in undone and self._has_changed(operation):
-                return operation
+        undone, caused = set[Json](), dict[int, list[WorkEvent]]()
+        for event in self.tracker.events(limit=_CHANGES):
+            caused.setdefault(event.operation, []).append(event)
+        for number in sorted(caused, reverse=True):
+            for operation in self.memory.operations(OperationFilter(after=number - 1, through=number)):
+                data = operation.data if isinstance(operation.data, dict) else {}
+                if UNDONE in data:
+                    undone.add(data[UNDONE])
+                elif number not in undone and _CHANGED in data and net_changes(caused[number]):
+                    return operation  # what has no net effect, such as a repeated "defer", is passed over
         return None
-
-    def _has_changed(self, operation: Operation) -> bool:
-        """Check whether an operation had a net effect on any item; a repeated "defer" has none."""
-        changed = operation.data.get(_CHANGED) if isinstance(operation.data, dict) else None
-        items = {item for listed in changed.values() for item in _ids(listed)} if isinstance(changed, dict) else ()
-        try:
-            events = [event for item in items for event in self.tracker.events(item) if event.operation == operation.id]
-        except NotFoundError:  # not an orchestrator's operation: its data mean something else
-            return False
-        return bool(net_changes(events))
 
 
 def said(operation: Operation) -> str:
@@ -209,8 +202,7 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
 
 
 def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
-    span = _SPAN.search(text)
-    if span and (span[1] or span[2].lower() in ("minute", "hour")):
+    if span := _SPAN.search(text):
         return now - timedelta(**{f"{span[2].lower()}s": _number(span[1]) or 1}), None
     if periods := periods_in(text, now):
         return periods[0].start, None if re.search(r"(?i)\bsince\b", text) else periods[0].end
@@ -296,7 +288,7 @@ def has_failed(operation: Operation) -> bool:
 
 def _text_of(operation: Operation) -> str:
     kind, data = operation.type.replace("_", " ").capitalize(), operation.data
-    name, told = _first_of(data, "title task_title name command"), _first_of(data, _TELLS)
+    name, told = _first_of(data, "title task_title task subject name command input"), _first_of(data, _TELLS)
     subject = f'{kind} "{name}"' if name else kind
     text = f"{subject}: {told}" if told and operation.type != LINE else told or subject
     line = squeeze(text[: 4 * _MOST_CHARS])

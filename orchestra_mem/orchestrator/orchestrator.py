@@ -38,6 +38,7 @@ from orchestra_mem.orchestrator.resolving import (
     is_yes,
     resolve_line,
     resolve_text,
+    sensible,
     suggestions,
 )
 from orchestra_mem.orchestrator.talk import (
@@ -199,6 +200,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
 
     def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
         """Offer possible meanings of a line, or reply that the line was not understood."""
+        parsed = sensible(line, parsed)
         offered = suggestions(line, parsed, talk)
         if not offered:
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."

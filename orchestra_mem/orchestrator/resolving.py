@@ -179,8 +179,10 @@ _AGREES = re.compile(
 _LONGEST = 60  # characters of a yes or no
 _MOST = 3
 _SURE = 0.5  # minimum confidence of a destructive reading
+_WH = r"(?:who|what|why|when|where|how|which)\b"
+_ASKS = re.compile(rf"(?i)\W*{_WH}[^?!;]*\?*\s*")  # one question and no more
 # A statement of at least four words, which may be a note if it is no command.
-_TELLS = re.compile(r"(?i)\W*(?!(?:who|what|why|when|where|how|which)\b)(?:\S+\s+){3,}\S*[^\s?]\s*")
+_TELLS = re.compile(rf"(?i)\W*(?!{_WH})(?:\S+\s+){{3,}}\S*[^\s?]\s*")
 _TEXTS = (Action.NOTE, Action.DECIDE, Action.REPORT, Action.UNDO)
 
 
@@ -222,8 +224,6 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
     readings = [parsed.intents]
     if parsed.intents or resolve_line(line, talk).items:  # without a reading, the line must at least name an item
         readings += [read for command in parsed.nearest if not _takes_away(read := read_line(command).intents)]
-    if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
-        del readings[0]
     found: Suggestions = {}
     for intents in readings:
         if intents and not any(intent.action in ASKS for intent in intents):
@@ -233,6 +233,16 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
         noted = Intent(action=Action.NOTE, value=line.strip())
         found[as_command(noted)] = (noted,)
     return dict(islice(found.items(), _MOST))
+
+
+def sensible(line: str, parsed: Parsed) -> Parsed:
+    """Leave out what is near a doubtful destructive reading and, if the line is a question, what changes something."""
+    if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
+        return replace(parsed, intents=(), nearest=parsed.nearest[:1])
+    if not _ASKS.fullmatch(line):
+        return parsed
+    asks = (each for each in parsed.nearest if all(read.action in ASKS for read in read_line(each).intents))
+    return replace(parsed, intents=(), nearest=tuple(asks))
 
 
 def _takes_away(intents: Sequence[Intent]) -> bool:

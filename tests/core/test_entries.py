@@ -48,6 +48,20 @@ def test_an_entry_reads_as_the_source_design_shows_it() -> None:
     assert entry.short == "- [14:30:15] NL Command: CREATE (op 12): Created Epic #5\n"
 
 
+@pytest.mark.parametrize(
+    ("kind", "data", "short"),
+    [
+        ("task_execution", {"task": "fix the form", "status": "completed"}, "(op 12): fix the form: completed"),
+        ("tool_use", {"tool": "shell", "input": "pytest -q", "output": "1 passed"}, "shell (op 12): pytest -q"),
+        ("message", {"speaker": "Ann", "text": "Hello."}, "Ann (op 12): Hello."),
+    ],
+)
+def test_the_short_form_names_the_task_or_the_input(kind: str, data: Json, short: str) -> None:
+    """The short form of an entry names what was done and to what end."""
+    entry = make_entry(operation(data, kind=kind), started=date(2025, 1, 15), max_chars=4_000)
+    assert entry.short.endswith(f"{short}\n")
+
+
 def test_an_entry_of_another_day_has_its_date() -> None:
     """An entry from another day than the session's first, even an earlier one, shows its date."""
     entry = make_entry(operation({"text": "x"}), started=date(2025, 1, 14), max_chars=4_000)

@@ -72,6 +72,20 @@ def test_a_suggested_title_ends_only_before_an_item_that_exists(
     assert "to #5" in said(orchestrator, before + title).text.splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("line", "tries"),
+    [
+        ("delete everything", 'cancel "everything"'),
+        ("who owns the payments?", 'status of "the payments"; why did we choose the payments?'),
+    ],
+)
+def test_a_doubtful_cancellation_or_a_question_suggests_no_change(
+    orchestrator: Orchestrator, line: str, tries: str
+) -> None:
+    """A doubtful cancellation and a question suggest no unrelated change."""
+    assert said(orchestrator, line).text == f"I did not understand that. Try: {tries}."
+
+
 @pytest.mark.parametrize("answer", ["no", "n", "nope, leave it", "never mind"])
 def test_a_no_leaves_all_as_it_is(orchestrator: Orchestrator, answer: str) -> None:
     """A negative answer changes nothing and discards the suggestion, so that a later yes has no effect."""

@@ -81,8 +81,14 @@ def test_answer_is_told_from_changes_of_work() -> None:
 
 def test_operations_without_changes_speak_for_themselves() -> None:
     """An operation without work events is described by its own data."""
+    failed: Json = {"task": "load the orders", "error": "row 4711 has no currency"}
     own = [operation(7, {"decision": "use bcrypt", "type": "x"}, kind="decision"), operation(8, "plain", kind="remark")]
-    assert answer_recent(RecentQuestion(), own, [], ITEMS.__getitem__, [])[0] == "Decision: use bcrypt\nRemark: plain"
+    text, _ = answer_recent(
+        RecentQuestion(), [*own, operation(9, failed, kind="task_execution")], [], ITEMS.__getitem__, []
+    )
+    assert text.splitlines() == [
+        "Decision: use bcrypt", "Remark: plain", 'Task execution "load the orders": row 4711 has no currency',
+    ]  # fmt: skip
 
 
 def test_failure_is_known_by_error_outcome_or_result() -> None:

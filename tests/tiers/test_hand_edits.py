@@ -715,7 +715,8 @@ def test_what_a_person_strikes_out_is_removed_until_the_strike_goes(desk: Desk, 
     desk.state.edit(("## People", "- ~~Never paint it green~~\n\n## People"))
     for _ in range(2):
         assert [*desk.says(CONSTRAINT), *desk.says(DECISION)] == []
-        desk.go_on(RULE)
+        desk.memory.record_operation("note", {"text": RULE}, agent="coder")
+        desk.go_on()
     for paper, kind, text, number in texts:
         paper.edit((struck.format(text, number), f"{text} (K{number})"))
         assert desk.says(kind) == [text]

@@ -25,6 +25,9 @@ _CLIP_NOTE = 60
 _TITLE_CHARS = 100
 # The heading shows the first of these fields that an operation has.
 _TITLE_FIELDS = "title subject task_title name intent_type intent speaker role tool command".split()
+# The short form also shows the first field of each of these rows.
+_ABOUT_FIELDS = ("task", "input")
+_OUTCOME_FIELDS = "result outcome status decision error text message content user_input".split()
 # Fields that hold speech: their text is clear without a label.
 SPEECH_FIELDS = frozenset(
     "text message content input user_input prompt body note comment subject title task_title summary".split()
@@ -69,13 +72,8 @@ def make_entry(operation: Operation, *, started: date, max_chars: int) -> Entry:
 
 def entry_title(operation_type: str, data: Json) -> str:
     """Return an entry's heading without time and number, such as `NL Command: Create Epic`."""
-    kind = label(operation_type)
-    if isinstance(data, dict):
-        for field in _TITLE_FIELDS:
-            value = data.get(field)
-            if isinstance(value, str) and value.strip():
-                return f"{kind}: {_one_line(value, _TITLE_CHARS)}"
-    return kind
+    kind, title = label(operation_type), _first_line(data, _TITLE_FIELDS, _TITLE_CHARS)
+    return f"{kind}: {title}" if title else kind
 
 
 def _body(operation: Operation, max_chars: int) -> str:
@@ -234,15 +232,17 @@ def _field_line(operation: Operation, name: str, value: Json, max_chars: int) ->
 
 
 def outcome_words(data: Json) -> str:
-    """Return the outcome of an operation for its short form: the first field that can describe it."""
-    if isinstance(data, dict):
-        for name in ("result", "outcome", "status", "decision", "error", "text", "message", "content", "user_input"):
-            value = data.get(name)
-            if isinstance(value, str) and value.strip():
-                return f": {_one_line(value, 160)}"
-    elif data is not None:
-        return f": {_one_line(flat(data, 320), 160)}"
-    return ""
+    """Return what an operation was about and its outcome for its short form: of each the first field that has it."""
+    if not isinstance(data, dict):
+        return "" if data is None else f": {_one_line(flat(data, 320), 160)}"
+    told = _first_line(data, _ABOUT_FIELDS, _FIELD_CHARS), _first_line(data, _OUTCOME_FIELDS, 160)
+    return "".join(f": {each}" for each in told if each)
+
+
+def _first_line(data: Json, fields: Sequence[str], max_chars: int) -> str:
+    """Return the first non-blank text among the fields, escaped and on one line; "" if there is none."""
+    values = (data.get(field) for field in fields) if isinstance(data, dict) else ()
+    return _one_line(next((value for value in values if isinstance(value, str) and value.strip()), ""), max_chars)
 
 
 def _one_line(text: str, max_chars: int) -> str:

@@ -310,7 +310,7 @@ def _best(
     """
     room = int(view.size_tokens * _CHARS_PER_TOKEN * share)
     chosen: list[MustKeep] = []
-    for fact in sorted(facts, key=lambda fact: (fact.author is not Author.PERSON, -fact.weight, -fact.id)):
+    for fact in sorted(facts, key=lambda fact: fact.rank, reverse=True):
         room -= len(line(fact))
         if len(chosen) == most or (room < 0 and chosen):
             break

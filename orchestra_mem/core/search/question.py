@@ -44,11 +44,14 @@ _TIMES = re.compile(
     rf"(?: (?P<day_behind>{_DAY_NUMBER}){_SUFFIX}(?!\d))?(?:(?: of)?,? ?(?P<month_year>{_YEAR}))?"
     rf"|{_BEFORE}(?P<year>{_YEAR})"
     r"|(?P<word>today|yesterday|(?:this|last|past) (?:week|month|year))"
+    rf"|(?:last|past) (?P<many>{_COUNT}) (?P<units>day|week|month|year)s?"
     r"|last (?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
     rf"|(?P<count>{_COUNT}) (?P<unit>day|week|month|year)s? ago"
     r")\b",
     re.IGNORECASE,
 )
+TIME = re.sub(r"\?P<\w+>", "?:", _TIMES.pattern)
+"""Pattern of a period that a line may name, without groups."""
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _DAY = timedelta(days=1)
 
@@ -117,7 +120,9 @@ def _read(named: dict[str, str], today: date) -> tuple[date, date] | None:
     if "weekday" in named:
         back = (today.weekday() - _WEEKDAYS.index(named["weekday"][:3])) % 7 or 7
         return _around("day", today - back * _DAY)
-    return _ago(named["count"], named["unit"], today)
+    if "many" in named:
+        return today - _number(named["many"]) * _UNIT_DAYS[named["units"]] * _DAY, today + _DAY
+    return _ago(_number(named["count"]), named["unit"], today)
 
 
 def _by_month(named: dict[str, str], today: date) -> tuple[date, date] | None:
@@ -152,9 +157,12 @@ def _by_word(word: str, today: date) -> tuple[date, date]:
     return _around(unit, _around(unit, today)[0] - _DAY if is_last else today)
 
 
-def _ago(count: str, unit: str, today: date) -> tuple[date, date]:
+def _number(word: str) -> int:
+    return int(word) if word.isdigit() else _NUMBERS[word]
+
+
+def _ago(number: int, unit: str, today: date) -> tuple[date, date]:
     """Return a period as long as the unit, around the day that is meant: "two months ago" is imprecise by weeks."""
-    number = int(count) if count.isdigit() else _NUMBERS[count]
     days = _UNIT_DAYS[unit]
     middle = today - number * days * _DAY
     return middle - days // 2 * _DAY, middle + (days // 2 + 1) * _DAY

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from orchestra_mem.core.search.question import TIME
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, PRIORITY_WORDS, number_of
@@ -59,6 +60,7 @@ _PARTS = {
     "state": rf"(?P<value>{_STATE})",
     "done": _DONE,
     "begun": _BEGUN,
+    "when": rf"(?:(?:in|on|during|over|since) )?(?:the )?{TIME}",
     "fact": r"(?P<value>(?:decision|rule|constraint|failure|error|problem)s?)",
 }
 _POLITE = re.compile(
@@ -97,7 +99,7 @@ def _compiled(forms: Mapping[Action, Iterable[str]]) -> tuple[tuple[Action, re.P
 _FORMS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
 _TABLE = _compiled({Action(action): forms for action, forms in _FORMS["read"].items()})
 _QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
-# Forms of whole lines. As a part of a line, a question for decisions about a thing may be a part of a title. The others
+# Forms of whole lines. As a part of a line, a question for facts about a thing may be a part of a title. The others
 # are the notation of `work_plan.md`: a ticked box, an empty box (a new task), or a number with an arrow to a status.
 _ARROW = r"(?P<target>#\d{1,18}) ?(?:->|=>|\u2192) ?"
 _WHOLE = _compiled(
@@ -105,6 +107,7 @@ _WHOLE = _compiled(
         Action.RECENT: (
             "what (?P<value>did we decide|have we decided|was decided) (?:about|on|for|regarding) "
             rf"(?P<target>{_QUOTED}|{_LETTER}+) ?\??",
+            rf"(?P<value>who is) (?:responsible for|in charge of) (?P<target>{_QUOTED}|{_LETTER}+) ?\??",
         ),
         Action.FINISH: (r"[-*] \[x\] (?P<target>#\d{1,18})\b.*", f"{_ARROW}<done>"),
         Action.CREATE: (r"[-*] \[ \] (?P<title>[^#~].*)",),
