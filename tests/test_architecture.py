@@ -44,15 +44,15 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_720,
-    "orchestra_mem/core": 13_070,
+    "orchestra_mem": 54_750,
+    "orchestra_mem/core": 13_080,
     "orchestra_mem/core/context": 1_090,
     "orchestra_mem/core/documents": 3_710,
     "orchestra_mem/core/facts": 1_910,
     "orchestra_mem/core/summaries": 1_340,
-    "orchestra_mem/core/search": 1_950,
+    "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 340,
-    "orchestra_mem/orchestrator": 4_090,
+    "orchestra_mem/orchestrator": 4_100,
     "orchestra_mem/tiers": 4_980,
     "orchestra_mem/stores": 1_760,
     "orchestra_mem/adapters": 9_690,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_430,
-    "tests": 36_330,
+    "tests": 36_400,
     "benchmarks": 10_530,
 }
 MAX_MODULE_LINES = 400
