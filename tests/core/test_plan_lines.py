@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.document_merge import merged
+from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.core.documents.plan_edits import PlanEdits, plan_edits
 from orchestra_mem.core.documents.plan_lines import item_line, parse_row, plan_lines, render_line
 from orchestra_mem.core.work.wording import kept_title
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 from tests.builders import cases
+from tests.timing import assert_linear
 
 NOW = datetime(2025, 1, 15, 10, tzinfo=UTC)
 PLAN = """# Work Plan
@@ -167,3 +169,14 @@ def test_next_steps_are_told_anew() -> None:
     assert (
         "can be started, under #5, ask Bob\n" in merged(PLAN, PLAN, PLAN.replace("under #5", "under #5, ask Bob")).text
     )
+
+
+def test_an_item_over_many_rows_is_read_in_linear_time() -> None:
+    """Reading a list item that goes on for thousands of rows takes time linear in their number."""
+
+    def read(rows: int) -> None:
+        text = f"## Backlog\n\n- [ ] item {rows}\n" + "".join(f"row {row} of the item goes on\n" for row in range(rows))
+        assert [line.title for line in plan_lines(text)] == [f"item {rows}"]
+        assert len([line for line in owned_lines(text) if line.fact]) == 1
+
+    assert_linear(read, 8_000)

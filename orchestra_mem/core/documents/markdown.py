@@ -60,6 +60,8 @@ _BEGINS = re.compile(
     r"|[*_]+\w.*[*_][ \t]*\r?$)|\d{1,9}[.)][ \t]",
     re.MULTILINE,
 )
+_MOST_ROWS = 50  # of a list item's text: reading takes time linear in the number of rows
+_MARK_ROWS = 3  # over which a formatter may wrap the mark at an item's end
 _CONTINUES = re.compile(rf"\n(?!\Z|{_BEGINS.pattern})", re.MULTILINE)
 
 
@@ -149,17 +151,19 @@ def may_continue(text: str) -> bool:
 
 
 def item_end(rows: Sequence[str], at: int, is_whole: Callable[[str], object]) -> int:
-    """Return where the text of the list item in row `at` ends; rows below that continue it belong to it.
+    """Return where the text of the list item in row `at` ends; rows below that continue it belong to it, up to 50.
 
     Args:
         rows: Rows of a block.
         at: Place of the item's first row.
-        is_whole: Takes the text so far, in one line; returns whether it is complete, so that what follows is a note.
+        is_whole: Takes the first and the last rows so far, in one line; returns whether the text is complete, so that
+            what follows is a note.
     """
-    text, stop = rows[at], at + 1
-    while stop < len(rows) and not (_BEGINS.match(rows[stop]) or is_whole(text)):
-        text, stop = f"{text.rstrip()} {rows[stop].strip()}", stop + 1
-    return stop
+    for stop in range(at + 1, min(len(rows), at + _MOST_ROWS)):
+        last = rows[max(at + 1, stop - _MARK_ROWS) : stop]
+        if _BEGINS.match(rows[stop]) or is_whole(" ".join((rows[at].rstrip(), *map(str.strip, last)))):
+            return stop
+    return min(len(rows), at + _MOST_ROWS)
 
 
 def front_matter(fields: Mapping[str, str]) -> str:
