@@ -452,4 +452,4 @@ print("ended")
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30
     )
-    assert "ended" in done.stdout or "does not exist any more" in done.stderr, done.stderr
+    assert "ended" in done.stdout or "is not a regular file" in done.stderr, done.stderr

@@ -340,7 +340,8 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     if status is MustKeepStatus.DONE and fact.kind in (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE):
         fact = replace(fact, status=status, author=Author.PERSON)
     elif is_closed or fact.status is MustKeepStatus.REMOVED:
-        fact = replace(fact, status=_STANDING)
+        is_replaced = status is MustKeepStatus.SUPERSEDED and fact.superseded_by
+        fact = replace(fact, status=status if is_replaced else _STANDING)
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if shows(now, fact.text) or squeeze(said) == squeeze(fact.text):
         return fact

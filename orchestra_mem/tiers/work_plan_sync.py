@@ -338,12 +338,13 @@ class WorkEditor:
     def _put(self, item: WorkItem, status: WorkStatus, word: str) -> None:
         """Set a status by way of `pending` if need be. A ticked item waits only for items ticked in the same edit."""
         reason = _REASONS.get(status, f"{word} in work_plan.md")
-        if status is WorkStatus.DONE:
-            waits = {each.id for each in self.tracker.blockers(item.id)} - self._ticked
-            self.tracker.change(item.id, depends_on=[*{*item.depends_on} - waits], author=_PERSON)
+        open_ones = self.tracker.blockers(item.id) if status is WorkStatus.DONE else ()
+        waits = {each.id for each in open_ones} - self._ticked
+        self.tracker.change(item.id, depends_on=[*{*item.depends_on} - waits], author=_PERSON)
         if status not in TRANSITIONS[item.status]:
             self.tracker.set_status(item.id, WorkStatus.PENDING, reason=reason, author=_PERSON)
         self.tracker.set_status(item.id, status, reason=reason, author=_PERSON)
+        self.tracker.change(item.id, depends_on=item.depends_on, author=_PERSON)  # for when the tick is taken back
 
     def _take_out(self, line: PlanLine) -> None:
         item = self.tracker.item(line.number)

@@ -705,6 +705,33 @@ def test_a_formatter_changes_no_fact_and_freezes_no_line(desk: Desk, how: str) -
     desk.state.has_once("**Operations**: 15")
 
 
+def test_a_fence_that_is_open_by_mistake_removes_no_fact(desk: Desk) -> None:
+    """Rules between a stray fence and a block of code further down stand, and stay the machine's."""
+    desk.state.edit((f"- {RULE}", f"```\n- {RULE}"), ("## Blockers\n", "```\nmake\n```\n\n## Blockers\n"))
+    desk.go_on()
+    (rule,) = desk.memory.facts(CONSTRAINT)
+    assert (rule.text, rule.author) == (RULE, Author.MACHINE)
+
+
+def test_words_behind_a_number_are_the_facts_also_after_another_save(desk: Desk) -> None:
+    """What a person writes behind a fact's number belongs to the fact, although they save twice before a refresh."""
+    desk.state.edit((f"{RULE} (K2)", f"{RULE} (K2) and never on a Monday"))
+    desk.state.edit(("## Blockers\n", "## Blockers\n\nAsk Ann.\n"))
+    desk.go_on()
+    desk.state.has_once(f"{RULE} and never on a Monday (K2)")
+    assert [fact.id for fact in desk.memory.facts(CONSTRAINT)] == [2]
+
+
+def test_what_is_pasted_below_a_rule_stays_as_it_is(desk: Desk) -> None:
+    """A long log and the beginning of another block below a person's rule are no part of it."""
+    log = "".join(f"row {row} of what the tool printed\n" for row in range(300))
+    desk.state.edit(("## People", f"- Never paint.\n{log}\n- Never sand.\n<details>\nwhy\n</details>\n\n## People"))
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == [RULE, "Never paint.", "Never sand."]
+    assert log in desk.state.text
+    assert "<details>\nwhy\n</details>\n" in desk.state.text
+
+
 @pytest.mark.parametrize("struck", ["~~{}~~ (K{})", "~~{} (K{})~~"])
 def test_what_a_person_strikes_out_is_removed_until_the_strike_goes(desk: Desk, struck: str) -> None:
     """A rule or decision that is struck out is removed, though its line stays; without the strike it stands."""

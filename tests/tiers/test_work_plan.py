@@ -264,11 +264,16 @@ def test_who_ticks_an_item_knows_that_it_is_done(desk: Desk, status: WorkStatus)
         ("status", status.value, "pending"),
         ("status", "pending", "done"),
         ("finished", None, desk.clock.now.isoformat()),
+        ("depends_on", None, "[2]"),
     ]
     desk.go_on()
     desk.plan.has_once("  - [x] #3 Signup (story)\n")
     assert "<!--" not in desk.plan.text
     assert desk.memory.get_stats()["problems"] == []
+    desk.plan.edit(("- [x] #3 Signup", "- [ ] #3 Signup"))
+    assert (desk.work.item(3).status, desk.work.item(3).depends_on) == (PENDING, (2,))
+    desk.go_on()
+    desk.plan.has_once("  - [ ] #3 Signup (story, blocked by #2)\n")
 
 
 def test_a_tick_that_is_refused_leaves_the_item_blocked(desk: Desk) -> None:

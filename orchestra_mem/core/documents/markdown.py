@@ -54,13 +54,13 @@ _FENCE = re.compile(
     r"^(?P<indent>[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?![^\n]*`)|~{3,})[^\n]*$", re.MULTILINE
 )
 # Rows that cannot continue a list item's text: blank ones, and those that begin something else. CommonMark: of the
-# lists in an item, only one that starts with 1 interrupts the item's text. A row in emphasis is a remark.
+# lists in an item, only one that starts with 1 interrupts the item's text. A state in emphasis is a remark.
 _BEGINS = re.compile(
-    r"[ \t]*(?:\r?$|[-*+](?:[ \t]|$)|1[.)][ \t]|#{1,6}[ \t]|[>|]|<!--|`{3}|~{3}|[-*_]{3,}[ \t]*\r?$"
-    r"|[*_]+\w.*[*_][ \t]*\r?$)|\d{1,9}[.)][ \t]",
+    r"[ \t]*(?:\r?$|[-*+](?:[ \t]|$)|1[.)][ \t]|#{1,6}[ \t]|[>|]|<[!/A-Za-z]|`{3}|~{3}|:{3}|!{3}|\${2}|\[[^\]\n]+\]:"
+    r"|[-*_=]{3,}[ \t]*\r?$|[*_]+(?:Shared|Superseded|Perhaps)\b.*[*_][ \t]*\r?$)|\d{1,9}[.)][ \t]",
     re.MULTILINE,
 )
-_MOST_ROWS = 50  # of a list item's text: reading takes time linear in the number of rows
+_MOST_ROWS = 20  # of a list item's text; more rows are pasted below it
 _MARK_ROWS = 3  # over which a formatter may wrap the mark at an item's end
 _CONTINUES = re.compile(rf"\n(?!\Z|{_BEGINS.pattern})", re.MULTILINE)
 
@@ -151,7 +151,7 @@ def may_continue(text: str) -> bool:
 
 
 def item_end(rows: Sequence[str], at: int, is_whole: Callable[[str], object]) -> int:
-    """Return where the text of the list item in row `at` ends; rows below that continue it belong to it, up to 50.
+    """Return where the text of the list item in row `at` ends; rows below that continue it belong to it, if few.
 
     Args:
         rows: Rows of a block.
@@ -163,7 +163,7 @@ def item_end(rows: Sequence[str], at: int, is_whole: Callable[[str], object]) ->
         last = rows[max(at + 1, stop - _MARK_ROWS) : stop]
         if _BEGINS.match(rows[stop]) or is_whole(" ".join((rows[at].rstrip(), *map(str.strip, last)))):
             return stop
-    return min(len(rows), at + _MOST_ROWS)
+    return len(rows) if len(rows) < at + _MOST_ROWS else at + 1
 
 
 def front_matter(fields: Mapping[str, str]) -> str:

@@ -192,7 +192,7 @@ def _rows(block: Block, plans: Mapping[int, PlanLine]) -> Iterator[tuple[int, st
     at = 0
     while at < len(rows):
         start, at = at, at + 1
-        if start in fenced:
+        if start in fenced and not _NUMBER.search(rows[start]):  # a fence that is open by mistake hides no known fact
             continue
         if plan := plans.get(first + start):
             at = start + plan.rows
@@ -329,12 +329,17 @@ def with_numbers_last(text: str, before: str) -> str:
     rows, old = text.split("\n"), {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key}
     for line in owned_lines(text):
         inner = _INNER.search(line.fact.text) if line.fact and not line.key else None
-        if line.fact and inner and old.get(inner["number"]) == line.fact.text[: inner.start()]:
+        was = old.get(inner["number"]) if inner else None
+        if line.fact and inner and was in (line.fact.text[: inner.start()], _without(inner, line.fact.text)):
             mark = f"({inner['number']})"
             place = next(place for place in line.places if mark in rows[place])
             rows[place] = re.sub(rf"{re.escape(mark)}[ \t]*", "", rows[place], count=1)
             _append(rows, line, inner["number"])
     return "\n".join(rows)
+
+
+def _without(number: re.Match[str], text: str) -> str:
+    return squeeze(f"{text[: number.start()]} {text[number.end() :]}")
 
 
 def _append(rows: list[str], line: OwnedLine, number: str) -> None:

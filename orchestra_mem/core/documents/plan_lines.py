@@ -250,8 +250,10 @@ def plan_lines(text: str) -> tuple[PlanLine, ...]:
         for at, row in enumerate(rows):
             bare, end = row.lstrip(" \t"), at + 1
             indent = len(row[: len(row) - len(bare)].expandtabs(_TAB))
-            if at in fenced or not (_BULLET.match(bare) or parse_row(bare)):
+            if not (_BULLET.match(bare) or parse_row(bare)):
                 continue
+            if at in fenced and not ((known := parse_row(bare)) and known.number):
+                continue  # code; but a fence that is open by mistake hides no item that is known
             if (stop := item_end(rows, at, _is_whole)) > end and _is_whole(said := squeeze(" ".join(rows[at:stop]))):
                 bare, end = said, stop  # a wrapped line of the machine's; the rows below another line are notes
             line = parse_row(bare)
