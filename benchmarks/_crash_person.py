@@ -14,7 +14,7 @@ from benchmarks._edits import ITEMS, NUMBER, OWN_SECTION, PERSON, Edit, Style, n
 from benchmarks._survival import NOTE, Violation
 from orchestra_mem.build import HOME
 from orchestra_mem.core.documents.conflicts import accept, faults, reject, without_conflicts
-from orchestra_mem.core.documents.episodic import written_at
+from orchestra_mem.core.documents.episodic import with_time_of, written_at
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, MustKeepStatus, VersionReason
@@ -124,7 +124,7 @@ class Person:
         if command is None:
             return None
         text = self._read(command.name)
-        if text == command.after:
+        if with_time_of(text, command.after) == command.after:  # a restored text has a new time of writing
             self._apply(command.name, command.before, command.after, told=False)
         elif text != command.before:
             return f"{command.name.value} has neither the text before a command nor the text after it"

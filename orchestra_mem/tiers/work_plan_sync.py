@@ -326,16 +326,16 @@ class WorkEditor:
         item, status = self.tracker.item(edit.number), edit.status
         if status is None or item.status is status:
             return
-        self._put(item, status, "changed")
+        self._move_on(item, status, "changed")
         if not _expected(item.status, edit.was):
             self.tell(item.id, f"{item.name}: its status had meanwhile become {item.status}; yours is kept: {status}")
 
     def _set_new_status(self, line: PlanLine) -> None:
         number, status = self.created.get(key_of(line)), line.says
         if number is not None and status not in (None, WorkStatus.PENDING):
-            self._put(self.tracker.item(number), status, "written")
+            self._move_on(self.tracker.item(number), status, "written")
 
-    def _put(self, item: WorkItem, status: WorkStatus, word: str) -> None:
+    def _move_on(self, item: WorkItem, status: WorkStatus, word: str) -> None:
         """Set a status by way of `pending` if need be. A ticked item waits only for items ticked in the same edit."""
         reason = _REASONS.get(status, f"{word} in work_plan.md")
         open_ones = self.tracker.blockers(item.id) if status is WorkStatus.DONE else ()
