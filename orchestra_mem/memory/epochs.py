@@ -189,14 +189,14 @@ class EpochKeeper:
         """
         most = min(int(self.settings.retrieval.context_share * budget_tokens), _MOST_RECALLED_TOKENS)
         step = max(1, most // _ROOMS) if budget_tokens > _CHANGING_TOKENS else 1
-        found = zip(recalled.items, recalled.recollections, strict=True)
-        sure = [item for item, each in found if not each.hit.perhaps]
+        items = recalled.items
+        sure = [item for item, each in zip(items, recalled.recollections, strict=True) if not each.hit.perhaps]
 
-        def rounded(items: Sequence[Item]) -> int:
-            needed = recalled_tokens(items, most, self.session.counter)
+        def rounded(wanted: Sequence[Item]) -> int:
+            needed = recalled_tokens(wanted, most, self.session.counter)
             return min(most, max(step, -(-needed // step) * step))
 
-        return _Room(rounded(sure), rounded(recalled.items), most)
+        return _Room(rounded(sure), rounded(items), most)
 
     def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
         """Return the last context for a budget, without its recalled memories and with a note that it is stale.
