@@ -175,7 +175,7 @@ class Commands:
         for item in items:
             self._tracker.note(item.id, intent.value)
         text = f"{word} for {_named(items)}: {intent.value}" if items else f"{word}: {intent.value}"
-        return _done(Happening.MENTIONED, items, text, kind, {kind: intent.value})
+        return _done(Happening.MENTIONED, items, text, kind, {kind: intent.value, "role": "user"})
 
     def _report(self, intent: Intent, resolver: Resolver) -> Told:
         if not intent.value:

@@ -14,7 +14,7 @@ from orchestra_mem.core.work.transitions import describe_changes, net_changes
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.orchestrator.intents import ASKS, Action
+from orchestra_mem.orchestrator.intents import ASKS, TELLING, Action
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
 from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply, Talk
 from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter
@@ -304,7 +304,6 @@ def _first_of(data: Json, fields: str) -> str:
 
 
 _UNREAD = (Outcome.ASKED, Outcome.NOT_UNDERSTOOD)
-_TELLING = frozenset((Action.NOTE, Action.DECIDE, Action.REPORT))
 
 
 class CatalogHooks:
@@ -337,6 +336,6 @@ class CatalogHooks:
         Answers are not learnt from: they report what was done, or what the memory already holds.
         """
         actions = {intent["action"] for intent in result["intents"]}
-        is_command = result["outcome"] not in _UNREAD and actions and not actions & _TELLING
+        is_command = result["outcome"] not in _UNREAD and actions and not actions & TELLING
         if use_memory and not is_command:
             self._memory.learn(text, "", agent=agent)

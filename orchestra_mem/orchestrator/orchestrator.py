@@ -12,12 +12,13 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from types import FrameType, TracebackType
 
 from orchestra_mem.build import language_model, utc_now
 from orchestra_mem.compression.timeouts import ModelWithTimeout
+from orchestra_mem.core.facts.extraction import find_in_text
+from orchestra_mem.core.facts.pairs import HOLDING
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
@@ -26,7 +27,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
-from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, TELLING, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.reading import read_line, suggest
 from orchestra_mem.orchestrator.journal import LINE, UNDONE, CatalogHooks, Journal, line_record, said
 from orchestra_mem.orchestrator.resolving import (
@@ -39,6 +40,7 @@ from orchestra_mem.orchestrator.resolving import (
     resolve_line,
     resolve_text,
     sensible,
+    speaker,
     suggestions,
 )
 from orchestra_mem.orchestrator.talk import (
@@ -53,7 +55,7 @@ from orchestra_mem.orchestrator.talk import (
 )
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.ports import Clock
-from orchestra_mem.types import Operation
+from orchestra_mem.types import MustKeepKind, Operation
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkItem, WorkTracker
 
 _MOST_TITLES = 300
@@ -65,6 +67,7 @@ _ASKS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WORD = re.compile(r"[^\W\d_]{2}")
+_STOPS = " .!;"
 _SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without asking: an answer changes nothing
 
 
@@ -169,11 +172,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             return reply
         if is_no(line):
             told = "Nothing was changed." if waiting else "Nothing was changed; `undo` reverts the last change."
-            reply = Reply(line=line, outcome=Outcome.ANSWERED, text=told)
-            # A line that was offered only as a note may be a fact; as `message` it stays open to fact extraction.
-            offered = [(each.action, each.target) for each in chain(*(waiting.options if waiting else ()))]
-            declined = {"message": waiting.line} if waiting and offered == [(Action.NOTE, "")] else {}
-            return self._journal.record(reply, data={**line_record(reply), **declined})
+            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
         nothing = Parsed(intents=(), understood=False)
         parsed = nothing if is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
@@ -199,9 +198,13 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         return read_line(line, [item.title for item in items])
 
     def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
-        """Offer possible meanings of a line, or reply that the line was not understood."""
+        """Note a line that only states what holds; else offer its possible meanings, or reply "not understood"."""
         parsed = sensible(line, parsed)
         offered = suggestions(line, parsed, talk)
+        likeliest = next(iter(offered.values()), ()) if parsed.intents else ()
+        is_telling = all(intent.action in TELLING and not intent.target for intent in likeliest)
+        if is_telling and _states_what_holds(line):
+            return self._run(line, (Intent(action=Action.NOTE, value=line.strip()),), talk, {})
         if not offered:
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
@@ -365,6 +368,16 @@ def _names(items: Sequence[WorkItem]) -> str:
     """List the first `_MOST_NAMED` items by name, and count the rest."""
     more = [f"{len(items) - _MOST_NAMED:,} more"] if len(items) > _MOST_NAMED else []
     return ", ".join([*(item.name for item in items[:_MOST_NAMED]), *more])
+
+
+def _states_what_holds(line: str) -> bool:
+    """Check whether all of a line states a decision, a rule, a role or an insight, as the classifier of facts reads it.
+
+    To remember it changes no item, and a rule that is not remembered is worse than an extra note.
+    """
+    said = line.strip(_STOPS)
+    facts = () if _ASKS.fullmatch(line) else find_in_text(said, operation=0, timestamp=utc_now(), speaker=speaker())
+    return [fact.text for fact in facts if fact.kind in (*HOLDING, MustKeepKind.INSIGHT)] == [said]
 
 
 def _is_answerable(intent: Intent, talk: Talk) -> bool:

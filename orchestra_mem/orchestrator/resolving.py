@@ -13,7 +13,7 @@ from itertools import islice, product
 
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, TELLING, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.grammar import ITEM, as_command
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
@@ -183,7 +183,6 @@ _WH = r"(?:who|what|why|when|where|how|which)\b"
 _ASKS = re.compile(rf"(?i)\W*{_WH}[^?!;]*\?*\s*")  # one question and no more
 # A statement of at least four words, which may be a note if it is no command.
 _TELLS = re.compile(rf"(?i)\W*(?!{_WH})(?:\S+\s+){{3,}}\S*[^\s?]\s*")
-_TEXTS = (Action.NOTE, Action.DECIDE, Action.REPORT, Action.UNDO)
 
 
 def is_yes(line: str) -> bool:
@@ -281,7 +280,7 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
     if is_new:
         if intent.titles or intent.count:
             yield intent, other[0] if intent.other else []
-    elif intent.action in _TEXTS and not intent.target:
+    elif intent.action in (*TELLING, Action.UNDO) and not intent.target:
         if intent.value or intent.action is Action.UNDO:
             yield intent, []
     else:

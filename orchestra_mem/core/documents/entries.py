@@ -27,7 +27,7 @@ _TITLE_CHARS = 100
 _TITLE_FIELDS = "title subject task_title name intent_type intent speaker role tool command".split()
 # The short form also shows the first field of each of these rows.
 _ABOUT_FIELDS = ("task", "input")
-_OUTCOME_FIELDS = "result outcome status decision error text message content user_input".split()
+_OUTCOME_FIELDS = "result outcome status decision note error text message content user_input".split()
 # Fields that hold speech: their text is clear without a label.
 SPEECH_FIELDS = frozenset(
     "text message content input user_input prompt body note comment subject title task_title summary".split()

@@ -40,6 +40,7 @@ class Action(StrEnum):
 
 DESTRUCTIVE = frozenset({Action.CANCEL, Action.UNDO})
 NEW = frozenset({Action.CREATE, Action.ADD})
+TELLING = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT})  # keep a text, and change only items that they name
 ASKS = frozenset(
     {Action.RECENT, Action.STATUS, Action.WHY, Action.NEXT, Action.FIND, Action.LIST, Action.HELP, Action.QUIT}
 )

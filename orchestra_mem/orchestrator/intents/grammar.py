@@ -42,7 +42,7 @@ _DONE, _BEGUN = r"(?:done|finished|complete|completed)", r"(?:started|in progres
 _STATE = rf"(?:open|blocked|{_DONE}|{_BEGUN}|cancelled|deferred|failed|pending|ready)"
 _NOT_NAMES = "it that this them him her us whoever someone somebody anyone everyone next high low medium urgent the a"
 _LETTER = r'(?:[^,;:?."]|\.(?=\w))'  # of a title without quotes; "release 2.0" goes on behind its stop
-_PLAIN_TITLE = rf"(?:(?!\b(?:{_KIND}|if|unless|when|once|until|not|then|to|under|in|into)\b){_LETTER})+"
+_PLAIN_TITLE = rf"(?:(?!\b(?:{_KIND}|if|unless|when|once|until|not|then|to|under|in|into|and {_COUNT})\b){_LETTER})+"
 _PARTS = {
     "t": rf"(?P<target>{_ITEM})",
     "o": rf"(?P<other>{_ITEM})",
