@@ -31,7 +31,7 @@ from orchestra_mem.types import (
     Session,
 )
 
-HEAVIEST, OUTPUT_WEIGHT = 3.0, 0.5
+HEAVIEST, SPEECH_WEIGHT, OUTPUT_WEIGHT = 3.0, 2.0, 0.5
 """Weight of what people write into documents and of critical operations, and weight of what a tool printed."""
 
 # Number of latest facts that a new fact may supersede or complete, and of latest completions that it may repeat. Over a
@@ -251,7 +251,7 @@ def weight_of(operation: Operation) -> float:
     if operation.critical:
         return HEAVIEST
     if _is_speech(operation):
-        return 2.0
+        return SPEECH_WEIGHT
     return OUTPUT_WEIGHT if _holds_output(operation) else 1.0
 
 
@@ -290,11 +290,11 @@ def _as_edited(
 
 
 def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
-    """Restore facts that a fact of lower weight superseded: a passing remark must not revoke a decision."""
+    """Restore facts that a fact of lower weight superseded: a tool's words must not revoke a decision, speech may."""
     weights = {fact.id: fact.weight for fact in facts}
     return [
         replace(fact, status=_STANDING, superseded_by=0)
-        if fact.superseded_by and weights.get(fact.superseded_by, fact.weight) < fact.weight
+        if fact.superseded_by and weights.get(fact.superseded_by, fact.weight) < min(fact.weight, SPEECH_WEIGHT)
         else fact
         for fact in facts
     ]
