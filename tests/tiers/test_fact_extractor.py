@@ -110,7 +110,7 @@ def test_two_processes_that_look_through_the_same_operations_find_each_fact_once
 def test_what_a_user_says_supersedes_a_recorded_decision(
     memory: OrchestratorContextManager, kind: str, ended: bool
 ) -> None:
-    """A decision that a program recorded gives way to a user's later words, but not to what an agent noted by the way."""
+    """A decision that a program recorded gives way to a user's later words, but not to what an agent noted."""
     memory.record_operation("decision", {"text": "We use PostgreSQL for the orders."})
     memory.record_operation(kind, {"text": "We use MySQL for the orders from now on, not PostgreSQL."})
     assert _first(memory) == [SUPERSEDED if ended else STANDING]
