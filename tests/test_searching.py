@@ -54,6 +54,14 @@ def _sources(memory: OrchestratorContextManager, query: str, **options: object) 
     return [hit.chunk.source for hit in memory.search(query, **options).hits]  # type: ignore[arg-type]
 
 
+def test_a_line_in_the_middle_of_a_long_output_is_found(memory: OrchestratorContextManager) -> None:
+    """A log of 200,000 characters is searched to its middle, and its passage is the one with the line."""
+    log = [f"worker {number} processed batch {number * 7}" for number in range(5_000)]
+    log[2_500] = "payment gateway rejected voucher QX77"
+    memory.record_operation("tool_use", {"tool": "shell", "output": "\n".join(log)})
+    assert "voucher QX77" in memory.search("voucher QX77").hits[0].chunk.text
+
+
 def test_a_summary_tells_its_facts_as_they_are_now(tmp_path: Path, clock: Clock) -> None:
     """A fact that a person has removed is no longer found through a summary, only through its operation."""
     with open_memory(tmp_path, config=SUMMARISING, clock=clock) as memory:

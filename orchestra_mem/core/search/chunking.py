@@ -34,6 +34,7 @@ _MAX_CHARS = 2_400
 """Maximum size where the hashes yield no cut, as in a thousand equal lines."""
 
 _MAX_PARTS = 1 << 12
+_SEARCHED_CHARS = 500_000  # of an operation: two thirds are its beginning; longer logs would take most of the index
 _CRITICAL_IMPORTANCE = 0.9
 _SUMMARY_IMPORTANCE = 0.6
 _FACT_IMPORTANCE = 0.8
@@ -73,7 +74,7 @@ class Passage:
 def chunk_operation(operation: Operation, tier: Tier) -> tuple[Chunk, ...]:
     """Return the chunks of an operation: several for a long text, a single one with the title for an empty text."""
     title = entry_title(operation.type, operation.data)
-    text = plain_text(operation).strip()
+    text = plain_text(operation, max_chars=_SEARCHED_CHARS).strip()
     parts = [part for part, _, _ in _parts(text)] if text else [title]
     return tuple(
         Chunk(
