@@ -78,12 +78,16 @@ _LONG_WORD_CHARS = 80  # anything longer is data, not a word: it is neither spli
 
 # Abbreviations never end a sentence; weak ones do unless a lower-case letter follows, numbered ones unless a digit.
 _ABBREVIATIONS = _set_of(
-    "dr mr mrs ms prof rev hon gen sen rep capt lt col sgt st mt vs e.g eg i.e ie cf al viz approx ca"
+    "dr mr mrs ms prof rev hon gen sen rep capt lt col sgt st mt vs e.g eg i.e ie cf al viz approx ca bzw ggf evtl vgl"
 )
 _WEAK_ABBREVIATIONS = _set_of("etc inc ltd co corp jr sr a.m p.m u.s u.k e.u ph.d est dept misc incl excl max min")
 _NUMBERED = _set_of(
     "no nr fig figs eq eqs sec ch vol p pp art par ver jan feb mar apr jun jul aug sep sept oct nov dec"
 )
+# German words before an ordinal number with its stop: "am 15. Mai", "im 3. Quartal", "der 2. Versuch".
+_BEFORE_ORDINALS = _set_of("ab am beim bis das dem den der des die ein eine einem einen einer im seit vom zum zur")
+_DOTTED_LETTERS = re.compile(r"(?<![^\W_])[^\W\d_]\. ?[^\W\d_]$")  # the end of "z. B", "т. е", "p. m"
+_DOTTED_LETTER = re.compile(r" ?[^\W\d_]\.")
 _WRAP_WORDS = _set_of(
     "a an the of in on at to and or with for by from as that which is are was were be been than into not this it its "
     "their our your his her my can will would should may if when while but"
@@ -187,7 +191,11 @@ def _full_stop_ends(block: str, stop: int, after: str) -> bool:
         return not after.islower()
     if word in _NUMBERED:
         return not after.isdigit()
-    if len(word) == 1 and token[-1].isupper() and word != "i":
+    if len(word) == 1 and word.isalpha() and word != "i":
+        dotted = _DOTTED_LETTERS.search(piece) or _DOTTED_LETTER.match(block, stop + 1)
+        return not (dotted or token[-1].isupper())
+    before = piece.lower().split()[-2:-1]
+    if word.isdigit() and len(word) < 3 and (after.islower() or _BEFORE_ORDINALS.intersection(before)):
         return False
     return not (word.isdigit() and block[:_MAX_LIST_NUMBER_CHARS].lstrip().startswith(token + "."))
 
