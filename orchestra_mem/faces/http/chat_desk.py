@@ -334,9 +334,10 @@ class ChatDesk:
             message = prompt.talk.messages[place]
             by_user = message.get("role") == "user"
             text = "\n".join(filter(None, [text_of(message), *others_of(message)]))
-            if not text.strip():
+            call = _call_of(prompt.talk, place)
+            if not text.strip() and not call:
                 continue
-            said: dict[str, Json] = {"role": "user", "text": text} if by_user else {"output": text}
+            said: dict[str, Json] = {"role": "user", "text": text} if by_user else {**call, "output": text}
             prompt.caller.view.record_operation(
                 "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or "user",
                 idempotency_key=_key(prompt.talk, place, prompt.caller.view),
@@ -361,6 +362,17 @@ class ChatDesk:
         view.record_operation("agent_message", said, agent=agent or "assistant", idempotency_key=key)
         if agent and answer.text.strip() and prompt.talk.question.strip():
             self._memory.learn(prompt.talk.question, answer.text, agent=agent)
+
+
+def _call_of(talk: Talk, place: int) -> dict[str, Json]:
+    """Return the tool and input of the call that a tool's result answers; {} if the call is missing or malformed."""
+    number = talk.messages[place].get("tool_call_id")
+    earlier: Any = reversed(talk.messages[:place])
+    with suppress(LookupError, TypeError, AttributeError, StopIteration):
+        calls = (call for message in earlier for call in message.get("tool_calls") or ())
+        function = next(call for call in calls if number and call["id"] == number)["function"]
+        return {"tool": function["name"], "input": function["arguments"]}
+    return {}
 
 
 def _key(talk: Talk, place: int, view: Any) -> str:
