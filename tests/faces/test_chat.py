@@ -160,6 +160,53 @@ def test_a_prompt_begins_with_the_one_before(chat: Chat) -> None:
         talk.append(said("The answer is 42."))
 
 
+def test_a_restart_changes_no_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a restart of the server, also one that tore its file, the prompts of an open chat begin as before.
+
+    What was added to them is no memory: nothing of it is recorded.
+    """
+    llama, file = Llama(), tmp_path / ".obra" / "index" / "chat_additions.jsonl"
+    talk: list[Any] = []
+    before: list[Any] = []
+    monkeypatch.setenv("ORCHESTRA_MEM__COMPRESSION__AUTO", "false")
+    with serving(llama) as model:
+        monkeypatch.setenv("ORCHESTRA_MEM__LLM__BASE_URL", model)
+        for number in range(6):
+            with open_memory(tmp_path) as memory, listening(guarded(memory, tmp_path)) as url:
+                text = f"We decided that service {number} listens on {7000 + number}."
+                memory.record_operation("decision", {"text": text})
+                chat = Chat(memory, llama, url)
+                talk.append(user(f"On which port does service {number} listen?"))
+                chat.say(*talk)
+                chat.client.close()
+                sent = chat.sent()
+                assert sent[: len(before)] == before
+                assert str(sent).count(text) == 1
+                assert memory.count_operations() == 3 * (number + 1)
+            before = sent
+            talk.append(said("The answer is 42."))
+            with file.open("ab") as torn:
+                torn.write(b'\n["torn')
+
+
+def test_what_is_kept_of_additions_is_bounded(chat: Chat, tmp_path: Path) -> None:
+    """The file of additions is halved at 16 MB, and the newest stay; a chat goes on where it cannot be written."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    file = tmp_path / ".obra" / "index" / "chat_additions.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"an old line\n" * 1_400_000)
+    talk = [user("Where do the sessions live?")]
+    chat.say(*talk)
+    assert file.stat().st_size == 8 << 20
+    (asked,) = chat.sent()
+    with listening(guarded(chat.memory, tmp_path)) as url, client_of(url) as client:
+        file.unlink()
+        file.mkdir()
+        client.chat.completions.create(model="local", messages=[*talk, said("In Redis."), user("Why?")])
+    assert chat.sent()[0] == asked
+    assert "Redis" in asked["content"]
+
+
 def test_a_client_that_leaves_loses_nothing_that_came(chat: Chat) -> None:
     """If the client disconnects in mid-answer, the answer is recorded as cancelled."""
     chat.llama.pause_s = 0.1
