@@ -44,11 +44,11 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_770,
-    "orchestra_mem/core": 13_100,
+    "orchestra_mem": 54_870,
+    "orchestra_mem/core": 13_120,
     "orchestra_mem/core/context": 1_090,
     "orchestra_mem/core/documents": 3_720,
-    "orchestra_mem/core/facts": 1_920,
+    "orchestra_mem/core/facts": 1_930,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 340,
@@ -60,8 +60,8 @@ MAX_LINES = {
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_820,
-    "orchestra_mem/faces": 7_430,
-    "tests": 36_500,
+    "orchestra_mem/faces": 7_500,
+    "tests": 36_570,
     "benchmarks": 10_530,
 }
 MAX_MODULE_LINES = 400

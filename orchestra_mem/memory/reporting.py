@@ -77,14 +77,16 @@ class Reporter:
         sizes = self.settings.documents
         counts, sessions, people = self.ledger.count_must_keeps(), self.log.sessions(), self.ledger.by_people()
         facts = {kind: self._shown(kind) for kind in MustKeepKind}
-        # A command that failed before the previous session began says nothing about now, nor what an agent wrote weeks
-        # ago. What people said blocks until it ends.
+        # A command that failed before the previous session began says nothing about now, nor does what a tool or an
+        # agent wrote weeks ago, as a server's session may never end. What people said blocks until it ends.
         past = max((each.spilled_through for each in sessions[:-2]), default=0)
-        old = [
-            fact for fact in (*facts[MustKeepKind.FAILURE], *facts[MustKeepKind.OPEN_ITEM]) if fact.operation <= past
-        ]
         long_ago = self.clock() - _LONG_AGO
-        stale = {fact.id for fact in old if fact.weight <= (OUTPUT_WEIGHT if fact.timestamp > long_ago else 1.0)}
+        stale = {
+            fact.id
+            for fact in (*facts[MustKeepKind.FAILURE], *facts[MustKeepKind.OPEN_ITEM])
+            if (fact.timestamp <= long_ago and fact.weight <= 1.0)
+            or (fact.operation <= past and fact.weight <= OUTPUT_WEIGHT)
+        }
         return ProjectView(
             project=self.project,
             updated=self.clock(),

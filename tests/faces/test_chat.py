@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sqlite3
 import threading
@@ -22,6 +23,7 @@ from orchestra_mem.model_types import Finish, Generation, Message
 from orchestra_mem.search_types import SearchMode
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.testing import ScriptedModel
+from orchestra_mem.types import MustKeepKind
 from tests.adapters.test_openai_http import Llama, serving
 from tests.builders import cases
 from tests.faces.http_client import TOKENS, listening
@@ -158,6 +160,53 @@ def test_a_prompt_begins_with_the_one_before(chat: Chat) -> None:
         talk.append(said("The answer is 42."))
 
 
+def test_a_restart_changes_no_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a restart of the server, also one that tore its file, the prompts of an open chat begin as before.
+
+    What was added to them is no memory: nothing of it is recorded.
+    """
+    llama, file = Llama(), tmp_path / ".obra" / "index" / "chat_additions.jsonl"
+    talk: list[Any] = []
+    before: list[Any] = []
+    monkeypatch.setenv("ORCHESTRA_MEM__COMPRESSION__AUTO", "false")
+    with serving(llama) as model:
+        monkeypatch.setenv("ORCHESTRA_MEM__LLM__BASE_URL", model)
+        for number in range(6):
+            with open_memory(tmp_path) as memory, listening(guarded(memory, tmp_path)) as url:
+                text = f"We decided that service {number} listens on {7000 + number}."
+                memory.record_operation("decision", {"text": text})
+                chat = Chat(memory, llama, url)
+                talk.append(user(f"On which port does service {number} listen?"))
+                chat.say(*talk)
+                chat.client.close()
+                sent = chat.sent()
+                assert sent[: len(before)] == before
+                assert str(sent).count(text) == 1
+                assert memory.count_operations() == 3 * (number + 1)
+            before = sent
+            talk.append(said("The answer is 42."))
+            with file.open("ab") as torn:
+                torn.write(b'\n["torn')
+
+
+def test_what_is_kept_of_additions_is_bounded(chat: Chat, tmp_path: Path) -> None:
+    """The file of additions is halved at 16 MB, and the newest stay; a chat goes on where it cannot be written."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    file = tmp_path / ".obra" / "index" / "chat_additions.jsonl"
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"an old line\n" * 1_400_000)
+    talk = [user("Where do the sessions live?")]
+    chat.say(*talk)
+    assert file.stat().st_size == 8 << 20
+    (asked,) = chat.sent()
+    with listening(guarded(chat.memory, tmp_path)) as url, client_of(url) as client:
+        file.unlink()
+        file.mkdir()
+        client.chat.completions.create(model="local", messages=[*talk, said("In Redis."), user("Why?")])
+    assert chat.sent()[0] == asked
+    assert "Redis" in asked["content"]
+
+
 def test_a_client_that_leaves_loses_nothing_that_came(chat: Chat) -> None:
     """If the client disconnects in mid-answer, the answer is recorded as cancelled."""
     chat.llama.pause_s = 0.1
@@ -213,6 +262,42 @@ def test_tools_pass_through_and_are_recorded(chat: Chat) -> None:
     assert ("tool_result", "It is noon.") in chat.recorded()
     chat.say(user("What time is it?"), said("Asking."), {"role": "function", "name": "now", "content": "It is one."})
     assert chat.recorded()[-2] == ("tool_result", "It is one.")
+
+
+def called(number: int, command: str, output: str) -> list[Any]:
+    """Return a call of the tool `shell`, and its result."""
+    function = {"name": "shell", "arguments": json.dumps({"cmd": command})}
+    call = {"id": f"c{number}", "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": output},
+    ]
+
+
+def test_a_command_mended_in_the_chat_blocks_nothing(chat: Chat) -> None:
+    """A tool's result is recorded with the call that it answers, so the same command's success ends its failures."""
+    failed = "KeyError: 'total'\n1 failed\nexit code: 1"
+    talk = [user("Make the tests pass."), *called(1, "pytest cart.py", failed)]
+    chat.say(*talk)
+    newest = [each for each in chat.memory.operations() if each.type == "tool_result"][-1]
+    assert newest.data == {"tool": "shell", "input": '{"cmd": "pytest cart.py"}', "output": failed}
+    for number, command, output in (
+        (2, "pytest mail.py", "1 passed\nexit code: 0"), (3, "pytest cart.py", "Exited with code 0\n8 passed"),
+    ):  # fmt: skip
+        assert [fact.text for fact in chat.memory.facts(MustKeepKind.FAILURE)] == ["KeyError: 'total'"]
+        talk += called(number, command, output)
+        chat.say(*talk)
+    assert chat.memory.facts(MustKeepKind.FAILURE) == []
+
+
+@pytest.mark.parametrize("calls", [None, 7, ["x"], [{"id": "c1"}], [{"id": "c1", "function": {"name": 3}}]])
+def test_a_result_of_an_unknown_call_is_recorded_alone(chat: Chat, calls: Any) -> None:
+    """A tool's result whose call is missing or malformed is recorded without it."""
+    result = {"role": "tool", "tool_call_id": "c1", "content": "No."}
+    body = {"messages": [{"role": "assistant", "tool_calls": calls}, result]}
+    chat.llama.whole = True
+    assert httpx2.post(f"{chat.url}/v1/chat/completions", json=body, headers=OWN).status_code == 200
+    assert chat.memory.operations()[0].data == {"output": "No."}
 
 
 @pytest.mark.parametrize(("body", "words"), cases("a_wrong_request_is_told_in_words"))

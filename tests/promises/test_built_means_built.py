@@ -265,6 +265,23 @@ def test_a_failure_of_long_ago_blocks_nothing(tmp_path: Path, clock: Clock) -> N
     assert told == [(all_told, []), (all_told, []), (no_output, ["1"]), (by_people, ["2"])]
 
 
+def test_failures_age_in_a_session_without_end(tmp_path: Path, clock: Clock) -> None:
+    """In a server's one long session, what only a tool or an agent told leaves the blockers after two weeks, too."""
+    with open_memory(tmp_path, clock=clock) as memory:
+        memory.record_operation("tool_use", {"tool": "Bash", "output": "Exit code 1\nmissing file rates.db"})
+        memory.record_operation("message", {"role": "assistant", "text": "Failed: The importer crashes."}, agent="bot")
+        memory.record_operation("message", {"speaker": "Ana", "text": "The upload is still broken."})
+        told = []
+        for days in (13, 2):
+            clock.now += timedelta(days=days)
+            memory.record_operation("note", {"text": "another day"})
+            memory.refresh()
+            state = memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text()
+            blockers = state.partition("## Blockers")[2].partition("\n## ")[0]
+            told.append([text in blockers for text in ("rates.db", "importer crashes", "upload is still broken")])
+    assert told == [[True, True, True], [False, False, True]]
+
+
 def test_a_line_that_a_person_rewords_is_not_doubted(tmp_path: Path) -> None:
     """A person's new words for a decision are active, even if the machine took a later decision for its end."""
     with open_memory(tmp_path) as memory:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-_EXIT = re.compile(
-    r"^\W*(?:[\w ]{0,30}\b)?exit(?:ed)?(?: with)?(?: code| status):? (?:[1-9]\d{0,2})\b", re.IGNORECASE | re.MULTILINE
+_EXITED = r"^\W*(?:[\w ]{0,30}\b)?exit(?:ed)?(?: with)?(?: code| status):? "
+_EXIT, _EXIT_0 = (
+    re.compile(rf"{_EXITED}{code}\b", re.IGNORECASE | re.MULTILINE) for code in (r"(?:[1-9]\d{0,2})", "0")
 )
 # A compiler prints one space after `file:line:`. A search result, which must not match, keeps its indentation.
 _FAILURE_LINE = re.compile(
@@ -34,9 +35,7 @@ _LISTING = re.compile(r"\s*\d+[→|:\t-]")
 
 def failure_lines(text: str) -> list[str]:
     """Return up to two lines of tool output that report failures, or else one line about a nonzero exit status."""
-    exits = None
-    if "exit" in text or "Exit" in text or "EXIT" in text:
-        exits = _EXIT.search(text, 0, _HEAD_CHARS) or _EXIT.search(text, max(0, len(text) - _TAIL_CHARS))
+    exits = _stated(_EXIT, text)
     lines: list[str] = []
     if (exits or len(text) < _SHORT_CHARS) and any(mark in text for mark in _FAILURE_MARKS):
         for match in _FAILURE_LINE.finditer(text[:20_000]):
@@ -52,3 +51,15 @@ def failure_lines(text: str) -> list[str]:
         )
         lines = [(telling or exits).group().strip()[:_MAX_LINE_CHARS]]
     return lines
+
+
+def exits_well(text: str) -> bool:
+    """Check whether tool output states exit status 0, and no other."""
+    return _stated(_EXIT_0, text) is not None and _stated(_EXIT, text) is None
+
+
+def _stated(status: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Search the head and the tail of tool output for an exit status."""
+    if "exit" in text or "Exit" in text or "EXIT" in text:
+        return status.search(text, 0, _HEAD_CHARS) or status.search(text, max(0, len(text) - _TAIL_CHARS))
+    return None

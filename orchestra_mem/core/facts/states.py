@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from orchestra_mem.core.facts.outputs import exits_well
 from orchestra_mem.types import MustKeepKind, Operation
 
 _FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
@@ -92,14 +93,18 @@ def command_of(operation: Operation) -> str:
 
 
 def has_succeeded(operation: Operation) -> bool:
-    """Check whether an exit status, a flag or an outcome of an operation states success, and none states a failure."""
+    """Check whether an exit status, a flag or an outcome of an operation states success, and none states a failure.
+
+    An exit status may be a field, or a line of the output.
+    """
     data = operation.data if isinstance(operation.data, dict) else {}
     told = {name.lower().replace("_", " "): str(value).strip() for name, value in data.items()}
     states = {
         MustKeepKind.COMPLETION if name in _EXIT_FIELDS and value == "0" else state_of(name, value, about=name)
         for name, value in told.items()
     }
-    return MustKeepKind.COMPLETION in states and MustKeepKind.FAILURE not in states
+    succeeded = MustKeepKind.COMPLETION in states or exits_well(told.get("output", ""))
+    return succeeded and MustKeepKind.FAILURE not in states
 
 
 def says_nothing(value: str) -> bool:

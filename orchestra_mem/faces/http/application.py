@@ -22,10 +22,11 @@ from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 from starlette.routing import Route
 
-from orchestra_mem.build import open_relay
+from orchestra_mem.build import HOME, open_relay
 from orchestra_mem.errors import OrchestraMemError, ServerError
 from orchestra_mem.faces.http import chat_routes
 from orchestra_mem.faces.http.catalog_routes import catalog_router, service_router
+from orchestra_mem.faces.http.chat_additions import Additions
 from orchestra_mem.faces.http.context_routes import context_router, history_router
 from orchestra_mem.faces.http.document_routes import EventStreams, document_router, event_router, work_router
 from orchestra_mem.faces.http.guard import HANDLERS, PROBLEMS, Problem, RequestGuard
@@ -96,7 +97,8 @@ class _Application(FastAPI):
 
 def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
     """Build the application of a memory. Run it only behind a `RequestGuard`, which authenticates requests."""
-    chat = chat_routes.ChatEndpoint(memory, settings, open_relay(project))
+    additions = Additions(project / HOME / "index" / "chat_additions.jsonl")
+    chat = chat_routes.ChatEndpoint(memory, settings, open_relay(project), additions)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -1,167 +1,35 @@
 """The memory's part in a chat: add relevant memories to the prompt, and record the messages.
 
-A client sends the complete conversation with every request, without the additions to earlier messages. Each addition is
-therefore put before the same message again, so that a prompt begins with the bytes of the previous prompt, which a
-model server's prompt cache can reuse. No memory is added twice to a conversation. A message is identified by a digest
-of the conversation up to that message.
+See `chat_additions` for what becomes of the additions in later requests.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from cachetools import LRUCache
-
-from orchestra_mem.core.search.echoes import fenced, plain_words
+from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
+from orchestra_mem.faces.http.chat_additions import (
+    Addition,
+    Additions,
+    ChatMessage,
+    Talk,
+    others_of,
+    text_of,
+    with_additions,
+)
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json, OperationFilter
-
-ChatMessage = Mapping[str, Json]
-"""A message in the form that a client sends."""
-
-_MOST_MESSAGES = 20_000
-_LOOKED_THROUGH = 100_000  # characters at the end of a conversation that are searched for repeated passages
-
-
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """Text that is put before a message, its size in tokens, and its `sources`, such as `K12` and `op 44`."""
-
-    text: str = ""
-    tokens: int = 0
-    sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """A conversation as a client sent it.
-
-    `keys` are digests of the conversation up to each message. `asked` is the index of the last user message, or -1.
-    """
-
-    messages: tuple[ChatMessage, ...]
-    keys: tuple[str, ...]
-    asked: int
-
-    @classmethod
-    def of(cls, messages: Sequence[ChatMessage], *, agent: str | None) -> Talk:
-        """Build from a client's messages. The keys ignore system messages, which may change between requests.
-
-        The agent is part of the keys, so that an agent never receives an addition made for another agent.
-        """
-        digest, keys = hashlib.sha256(repr(agent).encode()), []
-        for message in messages:
-            if message.get("role") not in ("system", "developer"):
-                digest.update(f"{message.get('role')}\0{text_of(message)}\0".encode("utf-8", "surrogatepass"))
-            keys.append(digest.hexdigest())
-        users = [place for place, message in enumerate(messages) if message.get("role") == "user"]
-        return cls(tuple(messages), tuple(keys), users[-1] if users else -1)
-
-    @property
-    def is_new(self) -> bool:
-        """Whether the user's message is the last one, rather than followed by tool calls and their results."""
-        return self.asked == len(self.messages) - 1
-
-    @property
-    def question(self) -> str:
-        """The text of the last user message, "" if there is none."""
-        return text_of(self.messages[self.asked]) if self.asked >= 0 else ""
-
-    @property
-    def unanswered(self) -> tuple[int, ...]:
-        """The indexes of the messages after the last assistant message, without system messages."""
-        roles = [message.get("role") for message in self.messages]
-        last = max((place for place, role in enumerate(roles) if role == "assistant"), default=-1)
-        return tuple(place for place in range(last + 1, len(roles)) if roles[place] not in ("system", "developer"))
-
-    def says(self, additions: Iterable[str]) -> Callable[[str], bool]:
-        """Return a function that checks whether messages or `additions` have a text, ignoring case and punctuation."""
-        said = plain_words("\n".join([*map(text_of, self.messages), *additions])[-_LOOKED_THROUGH:])
-        return lambda text: plain_words(text) in said
-
-
-def text_of(message: ChatMessage) -> str:
-    """Return the text of a message; if it has several parts, the texts of its text parts, one a line."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
-    return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def others_of(message: ChatMessage) -> list[str]:
-    """Return the types of the parts of a message that are not text, such as `[image_url]`."""
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    types = [part.get("type") if isinstance(part, dict) else None for part in parts]
-    return [f"[{each}]" for each in types if each != "text"]
-
-
-class Additions:
-    """A thread-safe LRU cache of the additions to messages."""
-
-    def __init__(self) -> None:
-        self._of: LRUCache[str, Addition] = LRUCache(_MOST_MESSAGES)
-        self._lock = threading.Lock()
-
-    def of(self, talk: Talk) -> dict[int, Addition]:
-        """Return the additions to the messages of a conversation, by index."""
-        with self._lock:
-            return {
-                place: self._of[talk.keys[place]]
-                for place, message in enumerate(talk.messages)
-                if message.get("role") == "user" and talk.keys[place] in self._of
-            }
-
-    def keep(self, talk: Talk, additions: Mapping[int, Addition], room_tokens: int) -> dict[int, Addition]:
-        """Store the additions of a conversation, and return those that fit `room_tokens`.
-
-        If the additions do not fit, the oldest lose their text permanently, until the rest fills at most half of the
-        room, so that the prompt's prefix changes seldom. Sources are kept, so that no memory is added again.
-        """
-        kept, total = dict(additions), sum(each.tokens for each in additions.values())
-        if total > room_tokens:
-            for place in sorted(kept):
-                if place == talk.asked or total <= room_tokens // 2:
-                    break
-                total -= kept[place].tokens
-                kept[place] = Addition(sources=kept[place].sources)
-            if total > room_tokens:
-                kept[talk.asked] = Addition()
-        with self._lock:
-            self._of.update({talk.keys[place]: addition for place, addition in kept.items()})
-        return kept
-
-
-def with_additions(messages: Sequence[ChatMessage], additions: Mapping[int, Addition]) -> list[ChatMessage]:
-    """Put additions before the contents of their messages; everything else stays as the client sent it."""
-    return [
-        {**message, "content": _before(additions[place].text, message.get("content"))}
-        if place in additions and additions[place].text
-        else message
-        for place, message in enumerate(messages)
-    ]
-
-
-def _before(added: str, content: Json) -> Json:
-    if isinstance(content, list):
-        return [{"type": "text", "text": added}, *content]
-    return f"{added}\n{content or ''}"
-
 
 _MOST_HITS = 12
 _END = b"[DONE]"
@@ -252,10 +120,10 @@ class Prompt:
 class ChatDesk:
     """Adds memories to prompts, and records conversations. Thread-safe; its calls block on the disk."""
 
-    def __init__(self, memory: OrchestratorContextManager, settings: ServerSettings) -> None:
+    def __init__(self, memory: OrchestratorContextManager, settings: ServerSettings, additions: Additions) -> None:
         self._memory = memory
         self._settings = settings
-        self._additions = Additions()
+        self._additions = additions
 
     def prompt(self, body: Mapping[str, Any], caller: Caller, problem: str = "") -> Prompt:
         """Add relevant memories to a client's messages. If the memory fails, the prompt reports it as its `problem`.
@@ -334,9 +202,10 @@ class ChatDesk:
             message = prompt.talk.messages[place]
             by_user = message.get("role") == "user"
             text = "\n".join(filter(None, [text_of(message), *others_of(message)]))
-            if not text.strip():
+            call = _call_of(prompt.talk, place)
+            if not text.strip() and not call:
                 continue
-            said: dict[str, Json] = {"role": "user", "text": text} if by_user else {"output": text}
+            said: dict[str, Json] = {"role": "user", "text": text} if by_user else {**call, "output": text}
             prompt.caller.view.record_operation(
                 "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or "user",
                 idempotency_key=_key(prompt.talk, place, prompt.caller.view),
@@ -361,6 +230,17 @@ class ChatDesk:
         view.record_operation("agent_message", said, agent=agent or "assistant", idempotency_key=key)
         if agent and answer.text.strip() and prompt.talk.question.strip():
             self._memory.learn(prompt.talk.question, answer.text, agent=agent)
+
+
+def _call_of(talk: Talk, place: int) -> dict[str, Json]:
+    """Return the tool and input of the call that a tool's result answers; {} if the call is missing or malformed."""
+    number = talk.messages[place].get("tool_call_id")
+    earlier: Any = reversed(talk.messages[:place])
+    with suppress(LookupError, TypeError, AttributeError, StopIteration):
+        calls = (call for message in earlier for call in message.get("tool_calls") or ())
+        function = next(call for call in calls if number and call["id"] == number)["function"]
+        return {"tool": function["name"], "input": function["arguments"]}
+    return {}
 
 
 def _key(talk: Talk, place: int, view: Any) -> str:

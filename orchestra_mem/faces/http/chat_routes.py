@@ -21,7 +21,8 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
-from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt, answer_tokens, others_of, text_of
+from orchestra_mem.faces.http.chat_additions import Additions, others_of, text_of
+from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt, answer_tokens
 from orchestra_mem.faces.http.guard import PROBLEMS, Problem, chat_error
 from orchestra_mem.faces.http.json_answers import CallerDep, Shape, shown
 from orchestra_mem.faces.records import Caller
@@ -120,11 +121,14 @@ class ChatEndpoint:
         memory: The memory; its model answers if there is no `relay`.
         settings: Token limits for additions, and the time to wait for the memory.
         relay: Forwards requests to the model's server.
+        additions: The additions to earlier messages.
     """
 
-    def __init__(self, memory: OrchestratorContextManager, settings: ServerSettings, relay: Relay | None) -> None:
+    def __init__(
+        self, memory: OrchestratorContextManager, settings: ServerSettings, relay: Relay | None, additions: Additions
+    ) -> None:
         self._memory = memory
-        self._desk = ChatDesk(memory, settings)
+        self._desk = ChatDesk(memory, settings, additions)
         self._relay = relay
         self._wait_s = settings.chat_wait_s
         self._model_turn = anyio.CapacityLimiter(1)  # so that waiting chats hold no threads that other routes need

@@ -1,0 +1,183 @@
+"""The additions to a chat's messages: keep them, and put each before the same message in every later request.
+
+A client sends the complete conversation with every request, without the additions to earlier messages. Each addition is
+therefore put before the same message again, so that a prompt begins with the bytes of the previous prompt, which a
+model server's prompt cache can reuse. No memory is added twice to a conversation. A message is identified by a digest
+of the conversation up to that message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from cachetools import LRUCache
+
+from orchestra_mem.core.search.echoes import plain_words
+from orchestra_mem.faces.records import written_aside
+from orchestra_mem.types import Json
+
+ChatMessage = Mapping[str, Json]
+"""A message in the form that a client sends."""
+
+_MOST_MESSAGES = 20_000
+_MOST_BYTES = 16 << 20  # of the file; some 5,000 messages with additions of usual size
+_LOOKED_THROUGH = 100_000  # characters at the end of a conversation that are searched for repeated passages
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Text that is put before a message, its size in tokens, and its `sources`, such as `K12` and `op 44`."""
+
+    text: str = ""
+    tokens: int = 0
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A conversation as a client sent it.
+
+    `keys` are digests of the conversation up to each message. `asked` is the index of the last user message, or -1.
+    """
+
+    messages: tuple[ChatMessage, ...]
+    keys: tuple[str, ...]
+    asked: int
+
+    @classmethod
+    def of(cls, messages: Sequence[ChatMessage], *, agent: str | None) -> Talk:
+        """Build from a client's messages. The keys ignore system messages, which may change between requests.
+
+        The agent is part of the keys, so that an agent never receives an addition made for another agent.
+        """
+        digest, keys = hashlib.sha256(repr(agent).encode()), []
+        for message in messages:
+            if message.get("role") not in ("system", "developer"):
+                digest.update(f"{message.get('role')}\0{text_of(message)}\0".encode("utf-8", "surrogatepass"))
+            keys.append(digest.hexdigest())
+        users = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+        return cls(tuple(messages), tuple(keys), users[-1] if users else -1)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the user's message is the last one, rather than followed by tool calls and their results."""
+        return self.asked == len(self.messages) - 1
+
+    @property
+    def question(self) -> str:
+        """The text of the last user message, "" if there is none."""
+        return text_of(self.messages[self.asked]) if self.asked >= 0 else ""
+
+    @property
+    def unanswered(self) -> tuple[int, ...]:
+        """The indexes of the messages after the last assistant message, without system messages."""
+        roles = [message.get("role") for message in self.messages]
+        last = max((place for place, role in enumerate(roles) if role == "assistant"), default=-1)
+        return tuple(place for place in range(last + 1, len(roles)) if roles[place] not in ("system", "developer"))
+
+    def says(self, additions: Iterable[str]) -> Callable[[str], bool]:
+        """Return a function that checks whether messages or `additions` have a text, ignoring case and punctuation."""
+        said = plain_words("\n".join([*map(text_of, self.messages), *additions])[-_LOOKED_THROUGH:])
+        return lambda text: plain_words(text) in said
+
+
+def text_of(message: ChatMessage) -> str:
+    """Return the text of a message; if it has several parts, the texts of its text parts, one a line."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def others_of(message: ChatMessage) -> list[str]:
+    """Return the types of the parts of a message that are not text, such as `[image_url]`."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    types = [part.get("type") if isinstance(part, dict) else None for part in parts]
+    return [f"[{each}]" for each in types if each != "text"]
+
+
+class Additions:
+    """A thread-safe LRU cache of the additions to messages. After a restart, its `file` supplies the newest ones.
+
+    The file has a line of JSON for each addition. It may be deleted; unreadable lines, which a crash may leave, are
+    skipped.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._of: LRUCache[str, Addition] = LRUCache(_MOST_MESSAGES)
+        self._lock = threading.Lock()
+        with suppress(OSError):
+            for line in file.read_bytes().split(b"\n"):
+                with suppress(ValueError, TypeError):
+                    key, text, tokens, sources = json.loads(line)
+                    self._of[key] = Addition(text, tokens, tuple(sources))
+
+    def of(self, talk: Talk) -> dict[int, Addition]:
+        """Return the additions to the messages of a conversation, by index."""
+        with self._lock:
+            return {
+                place: self._of[talk.keys[place]]
+                for place, message in enumerate(talk.messages)
+                if message.get("role") == "user" and talk.keys[place] in self._of
+            }
+
+    def keep(self, talk: Talk, additions: Mapping[int, Addition], room_tokens: int) -> dict[int, Addition]:
+        """Store the additions of a conversation, and return those that fit `room_tokens`.
+
+        If the additions do not fit, the oldest lose their text permanently, until the rest fills at most half of the
+        room, so that the prompt's prefix changes seldom. Sources are kept, so that no memory is added again.
+        """
+        kept, total = dict(additions), sum(each.tokens for each in additions.values())
+        if total > room_tokens:
+            for place in sorted(kept):
+                if place == talk.asked or total <= room_tokens // 2:
+                    break
+                total -= kept[place].tokens
+                kept[place] = Addition(sources=kept[place].sources)
+            if total > room_tokens:
+                kept[talk.asked] = Addition()
+        with self._lock:
+            changed = {talk.keys[place]: each for place, each in kept.items() if self._of.get(talk.keys[place]) != each}
+            self._of.update(changed)
+            if changed:
+                self._append(changed)
+        return kept
+
+    def _append(self, changed: Mapping[str, Addition]) -> None:
+        """Append additions to the file, and halve it if it is too large. If that fails, a restart loses additions."""
+        lines = "".join(f"\n{json.dumps([key, *astuple(each)])}" for key, each in changed.items())
+        with suppress(OSError):
+            self._file.parent.mkdir(exist_ok=True)  # not its parents: a removed memory stays removed
+            with self._file.open("ab") as stream:
+                stream.write(lines.encode())
+                size = stream.tell()
+            if size > _MOST_BYTES:
+                with written_aside(self._file, self._file.read_bytes()[-_MOST_BYTES // 2 :], 0o666) as aside:
+                    os.replace(aside, self._file)
+
+
+def with_additions(messages: Sequence[ChatMessage], additions: Mapping[int, Addition]) -> list[ChatMessage]:
+    """Put additions before the contents of their messages; everything else stays as the client sent it."""
+    return [
+        {**message, "content": _before(additions[place].text, message.get("content"))}
+        if place in additions and additions[place].text
+        else message
+        for place, message in enumerate(messages)
+    ]
+
+
+def _before(added: str, content: Json) -> Json:
+    if isinstance(content, list):
+        return [{"type": "text", "text": added}, *content]
+    return f"{added}\n{content or ''}"
