@@ -153,7 +153,7 @@ _SHOWN = {
     "MustKeep": "id kind text operation? author timestamp identifiers status superseded_by?",
     "Operation": "id session type data timestamp tokens agent critical idempotency_key",
     "Passage": "line text",
-    "Recommendation": "source text why agent time outcome? full_tokens likelihood:4 perhaps project? projects?",
+    "Recommendation": "source text why agent time outcome? full_tokens likelihood:4 perhaps fate? project? projects?",
     "Relevance": "score:6 recency tags affinity priority",
     "Session": "id started status ended archive spilled_through",
     "Summary": "id session level operations=first_operation,last_operation operation_count children parent? document? "

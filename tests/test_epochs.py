@@ -123,6 +123,30 @@ def test_more_tokens_never_show_fewer_rules(memory: OrchestratorContextManager, 
     assert shown[-1] == 7
 
 
+@pytest.mark.parametrize("by_hand", [100, 300])
+@pytest.mark.parametrize("type_", ["message", "decision"])
+def test_the_newest_decisions_are_shown_beside_any_number_by_hand(
+    tmp_path: Path, clock: Clock, type_: str, by_hand: int
+) -> None:
+    """The newest decisions are in the log and in a small context; so are the last ones that a person wrote there."""
+    with open_memory(tmp_path, clock=clock) as memory:
+        path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+        entries = "".join(f"\n### Zoe decided to paint house {number} green.\n" for number in range(1, by_hand + 1))
+        path.write_text(path.read_text() + entries)
+        memory.refresh()
+        said = [f"We decided to ship {thing}." for thing in ("invoices", "kettles", "lanterns", "saddles", "walnuts")]
+        for text in said:
+            memory.record_operation(type_, {"role": "user", "text": text})
+        memory.flush_session()
+    log = path.read_text()
+    assert [text for text in said if text not in log] == []
+    with open_memory(tmp_path, clock=clock) as memory:
+        context = memory.get_orchestrator_context("x", 2_000).text(Part.DECISIONS)
+    assert [text for text in said if text not in context] == []
+    assert context.count("Zoe decided") > 20
+    assert f"house {by_hand} green" in context
+
+
 def test_explain_names_the_line_where_an_item_stands(memory: OrchestratorContextManager) -> None:
     """`explain` names the line of a section in its file, with the front matter counted."""
     record(memory, 60)

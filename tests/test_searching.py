@@ -160,6 +160,33 @@ def _marks(memory: OrchestratorContextManager, query: str) -> dict[str, str]:
     return {hit.chunk.source: hit.superseded_by for hit in memory.search(query, limit=30).hits if hit.superseded_by}
 
 
+def test_a_line_of_a_document_is_marked_once_its_fact_is_superseded(tmp_path: Path, clock: Clock) -> None:
+    """Until the next refresh rewrites it, the line or entry of a superseded fact names the later one; others do not.
+
+    A recommended operation is marked as well.
+    """
+    long = "We use MySQL for the orders database, because the operators of the cellar know it well " * 2
+    with open_memory(tmp_path, clock=clock) as memory:
+        say(memory, clock, long, "Ann is responsible for the invoices.", "Ben is responsible for the vault.")
+        for text in (
+            "We switch the orders database from MySQL to Postgres.",
+            "From now on Carla is responsible for the invoices, not Ann.",
+        ):
+            memory.record_operation("message", {"role": "user", "text": text})
+        assert [fact.id for fact in memory.facts()] == [3, 4, 5]
+        found = [*memory.search("orders database", limit=30).hits, *memory.search("who is responsible", limit=30).hits]
+        marks = {hit.chunk.text: hit.superseded_by for hit in found if hit.chunk.source.endswith(".md")}
+        assert {text: mark for text, mark in marks.items() if mark} == {
+            f"> {long.strip()}": "K4",
+            "- Ann is responsible for the invoices. (K2)": "K5",
+        }
+        assert marks["- Ben is responsible for the vault. (K3)"] == ""
+        similar = memory.retriever.get_recommendations("the orders database with MySQL").similar_tasks
+        (told,) = (each for each in similar if each.source == "op 1")
+    assert ", superseded by K4, " in told.label
+    assert to_object(told)["fate"] == told.fate == "superseded by K4"
+
+
 def _decided(memory: OrchestratorContextManager, text: str) -> tuple[str, str]:
     """Record a decision; return the names of its operation and of its last fact."""
     number = memory.record_operation("decision", {"text": text}).id

@@ -13,7 +13,7 @@ from functools import lru_cache
 from orchestra_mem.core.context.as_read import entry_as_read, section_as_read
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
 from orchestra_mem.core.documents.entries import Entry
-from orchestra_mem.core.documents.episodic import brief
+from orchestra_mem.core.documents.episodic import brief, in_turns
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.owned_lines import SECTIONS
 from orchestra_mem.core.documents.session_document import SessionDocument
@@ -75,17 +75,32 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], own:
     A shortened section keeps the lines of people first, whose facts have the numbers `own`.
     """
     items: list[Item] = []
+    priorities = _entry_priorities(blocks) if part is Part.DECISIONS else {}
     for position, block in enumerate(blocks):
         is_rules = SECTIONS[name].get(block.title.lower()) is MustKeepKind.CONSTRAINT
         least = _FEW_LINES if is_rules else 2 * _SHORT_LINES
         forms = _section_forms(block.text, own.intersection(FACT_NUMBER.findall(block.text)), least)
         if forms:
-            # In the decision log the last sections are the newest and matter most; elsewhere the first ones do.
-            priority = position if block.level == 3 and part is Part.DECISIONS else -position
+            priority = priorities.get(position, -position)
             key = f"{name.value}/{block.title or 'text'}"
             item = _item(key, part, forms, priority, block, f"{name.value}.md:{block.line}")
             items.append(replace(item, pinned=True, pinned_for="rules") if is_rules and not item.pinned else item)
     return named_apart(items)
+
+
+def _entry_priorities(blocks: Sequence[Block]) -> dict[int, int]:
+    """Return the priorities of a decision log's entries by position.
+
+    In turn, the newest decision, by its number, and the last entry of the log, where people write, come first. An entry
+    without a number is as new as the one above it.
+    """
+    entries = [position for position, block in enumerate(blocks) if block.level == 3]
+    ages, number = {}, 0
+    for position in entries:
+        number = int((FACT_NUMBER.findall(blocks[position].title) or [number])[-1])
+        ages[position] = number, position
+    order = in_turns(sorted(entries, key=ages.__getitem__, reverse=True), reversed(entries))
+    return {position: len(blocks) - rank for rank, position in enumerate(order)}
 
 
 def shared_items(told: Sequence[Told]) -> list[Item]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -76,7 +77,10 @@ class Reporter:
             raise StorageReadOnlyError(f"updating the documents: this memory is read-only: {self.read_only}")
         sizes = self.settings.documents
         counts, sessions, people = self.ledger.count_must_keeps(), self.log.sessions(), self.ledger.by_people()
+        by_hand = [fact for fact in people if not fact.operation]
         facts = {kind: self._shown(kind) for kind in MustKeepKind}
+        # A decision by hand is in its line already, but tells whether a superseded one is worded alike.
+        facts[MustKeepKind.DECISION] += [fact for fact in by_hand if fact.kind is MustKeepKind.DECISION]
         # A command that failed before the previous session began says nothing about now, nor does what a tool or an
         # agent wrote weeks ago, as a server's session may never end. What people said blocks until it ends.
         past = max((each.spilled_through for each in sessions[:-2]), default=0)
@@ -101,7 +105,7 @@ class Reporter:
             standing_counts={kind: by_status.get(_STANDING, 0) for kind, by_status in counts.items()},
             stale=stale,
             recent=recent,
-            by_hand=Counter(fact.kind for fact in people if not fact.operation and fact.status is not _REMOVED),
+            by_hand=Counter(fact.kind for fact in by_hand if fact.status is not _REMOVED),
             decisions_in_full=sizes.decisions_in_full,
             decisions_in_brief=sizes.decisions_in_brief,
             progress_items=sizes.progress_items,
@@ -109,17 +113,19 @@ class Reporter:
         )
 
     def _shown(self, kind: MustKeepKind) -> list[MustKeep]:
-        """Return the active facts of a kind that documents show, but all decisions.
+        """Return the active facts of a kind that documents show, but all decisions, the weightiest and the newest.
 
         Facts that a person wrote are left out: these are in the person's own lines.
         """
         sizes = self.settings.documents
-        if kind is MustKeepKind.DECISION or sizes.only_decisions:
-            limit = sizes.decisions_in_full + sizes.decisions_in_brief
-            found = self.ledger.must_keeps(kinds=[kind], limit=limit, weightiest=True)
-        else:
-            found = self.ledger.must_keeps(kinds=[kind], status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
-        return [fact for fact in found if fact.operation or kind is MustKeepKind.DECISION]
+        recorded = partial(self.ledger.must_keeps, kinds=[kind], first_operation=1)
+        if kind is not MustKeepKind.DECISION and not sizes.only_decisions:
+            return recorded(status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
+        limit = sizes.decisions_in_full + sizes.decisions_in_brief
+        found = recorded(limit=limit, weightiest=True)
+        if len(found) == limit:
+            found += recorded(limit=limit)
+        return sorted(set(found), key=lambda fact: fact.id)
 
     # Problems
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.echoes import plain_words
-from orchestra_mem.search_types import Chunk, Hit
+from orchestra_mem.search_types import Chunk, Hit, Tier
 from orchestra_mem.stores import Ledger
 from orchestra_mem.types import MustKeep, MustKeepStatus
 
@@ -46,18 +46,24 @@ def current(hits: Sequence[Hit], ledger: Ledger, reindex: Callable[[Hit, Chunk],
 
 
 def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
-    """Mark hits of operations that say little but what was superseded, reworded or removed.
+    """Mark hits of operations and of lines in documents that say little but what was superseded, reworded or removed.
 
     The hit of what replaced it is put before.
     """
-    operations = {hit.chunk.operation for hit in hits if hit.chunk.operation and source_letter(hit) != "K"}
-    told: defaultdict[int, list[MustKeep]] = defaultdict(list)
-    for fact in ledger.must_keeps_of(sorted(operations)) if operations else ():
-        told[fact.operation].append(fact)
-    later = _later([fact for facts in told.values() for fact in facts], ledger)
+    operations = {hit.id: hit.chunk.operation for hit in hits if hit.chunk.operation and source_letter(hit) != "K"}
+    lines = {hit.id: number for hit in hits if hit.chunk.tier is Tier.EPISODIC and (number := _line_fact(hit.chunk))}
+    facts = ledger.must_keeps_of(sorted({*operations.values()})) if operations else []
+    # The line of a reworded fact has its new words.
+    by_line = ledger.must_keeps_by_id(sorted({*lines.values()})) if lines else []
+    stated = {fact.id: replace(fact, found="") for fact in by_line}
+    later = _later([*facts, *by_line], ledger)
     found = list(hits)
     for hit in hits:
-        by = _replaced_by(hit.chunk, told[hit.chunk.operation], later) if source_letter(hit) != "K" else None
+        line, told = (
+            stated.get(lines.get(hit.id, 0)),
+            [fact for fact in facts if fact.operation == operations.get(hit.id)],
+        )
+        by = _replaced_by(line.text, [line], later) if line else _replaced_by(hit.chunk.text, told, later)
         if by is None:
             continue
         at = next(place for place, each in enumerate(found) if each.id == hit.id)
@@ -72,6 +78,13 @@ def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
     return found
 
 
+def _line_fact(chunk: Chunk) -> int:
+    """Return the number of the fact that a document's list item, entry, or quote of an entry states; 0 for others."""
+    entry = chunk.heading[-1] if chunk.heading and chunk.text[:1] == ">" else chunk.text
+    lines = (*owned_lines(chunk.text), *owned_lines(f"### {entry}"))
+    return next((int(line.key[1:]) for line in lines if line.key[:1] == "K"), 0)
+
+
 def _later(facts: Iterable[MustKeep], ledger: Ledger) -> dict[int, MustKeep]:
     """Return the facts that superseded these, and those that superseded them in turn, by id."""
     later: dict[int, MustKeep] = {}
@@ -84,12 +97,12 @@ def _later(facts: Iterable[MustKeep], ledger: Ledger) -> dict[int, MustKeep]:
     return later
 
 
-def _replaced_by(chunk: Chunk, facts: Sequence[MustKeep], later: Mapping[int, MustKeep]) -> MustKeep | None:
-    """Return the active fact that replaced what a chunk says, or else a fact of it that a person removed.
+def _replaced_by(told: str, facts: Sequence[MustKeep], later: Mapping[int, MustKeep]) -> MustKeep | None:
+    """Return the active fact that replaced what a text says, or else a fact of it that a person removed.
 
     None if a part of it stands, or was only said again.
     """
-    words, said, by = plain_words(chunk.text), 0, None
+    words, said, by = plain_words(told), 0, None
     for fact in facts:
         now = fact
         for _ in range(_MOST_IN_TURN):

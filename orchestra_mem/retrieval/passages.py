@@ -121,7 +121,7 @@ FACT_GROUPS = {"decisions": MustKeepKind.DECISION, "rules": MustKeepKind.CONSTRA
 class Recommendation:
     """An excerpt from past work for a task; `full_tokens` is the token count of the full text.
 
-    `likelihood` and `perhaps` are as in `Hit`: a guess is marked `perhaps`.
+    `likelihood`, `perhaps` and `fate` are as in `Hit`: a guess is marked `perhaps`, what no longer holds by its fate.
     `outcome` is the result of that work, empty if unknown; `project` is set if it comes from another project, and
     `projects` then names all that have an equal one.
     """
@@ -135,6 +135,7 @@ class Recommendation:
     outcome: str = ""
     likelihood: float = 0.0
     perhaps: bool = False
+    fate: str = ""
     project: str = ""
     projects: tuple[str, ...] = ()
 
@@ -143,7 +144,7 @@ class Recommendation:
         """The source with date, agent, outcome, doubt and token count of the full text, in one line."""
         when = self.time.strftime("%Y-%m-%d") if self.time else ""
         doubt, size = "perhaps" * self.perhaps, f"{self.full_tokens:,} tokens in full"
-        told = ", ".join(filter(None, (when, self.agent or "", self.outcome, doubt, size)))
+        told = ", ".join(filter(None, (when, self.agent or "", self.outcome, doubt, self.fate, size)))
         also = f", also in {named_in_short(self.projects[1:])}" if self.projects[1:] else ""
         return f"{self.project} {self.source} ({told}){also}".lstrip()
 

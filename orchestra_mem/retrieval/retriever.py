@@ -222,7 +222,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         return Recommendation(
             source=found.source, text=text, why=found.why, full_tokens=self._counter.count(found.whole),
             time=found.hit.chunk.time, agent=found.hit.chunk.agent, likelihood=found.hit.likelihood,
-            perhaps=found.hit.perhaps,
+            perhaps=found.hit.perhaps, fate=found.hit.fate,
         )  # fmt: skip
 
     def _is_told_by_facts(self, operation: Operation, where: SearchFilter) -> bool:

@@ -226,3 +226,14 @@ def test_a_persons_words_make_room_for_other_persons_words_alone(fact_kind: str,
     assert "In my own words. (K1)" in render_document(document, view({kind: [own, *later]}, size=1_000))
     theirs = [replace(found, author=Author.PERSON) for found in later]
     assert "In my own words." not in render_document(document, view({kind: [own, *theirs]}, size=1_000))
+
+
+def test_the_newest_decisions_are_in_the_log_beside_any_number_of_weightier_ones() -> None:
+    """Half of the decision log's entries are the newest, whoever said them and however heavy the older ones are."""
+    older = [replace(fact(n, f"Older {n}."), author=Author.PERSON, weight=3.0) for n in range(1, 301)]
+    newest = [fact(n, f"Newer {n}.") for n in range(301, 331)]
+    text = render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: [*older, *newest]}))
+    full = [block.title for block in split_blocks(text) if block.level == 3]
+    assert [sum(f" {word} " in title for title in full) for word in ("Older", "Newer")] == [25, 25]
+    assert " Newer 330. (K330)" in full[-1]
+    assert "- [2025-01-15] Newer 301. (K301)\n" in text

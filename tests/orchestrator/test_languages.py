@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from benchmarks.intents import LANGUAGES, judge, load_records
@@ -31,6 +33,28 @@ def shell(memory: OrchestratorContextManager, clock: Clock) -> Orchestrator:
 def test_a_plain_command_is_carried_out(shell: Orchestrator, line: str, answer: str) -> None:
     """A plain command or question in any language is carried out at once; items may be named by their title."""
     assert answer in shell.execute(line).text
+
+
+@pytest.mark.parametrize(("english", "line"), cases("a_period_is_the_same_in_every_language"))
+def test_a_period_is_the_same_in_every_language(
+    memory: OrchestratorContextManager, clock: Clock, english: str, line: str
+) -> None:
+    """A question about a period is answered as in English: with what was done, decided or failed then."""
+    shell = Orchestrator(memory, clock=clock)
+    present = clock.now
+    for days in (36, 7, 2, 1, 0):  # last month, last week, this week, yesterday, today
+        clock.now = present - timedelta(days=days)
+        shell.execute(f"we decided to use number {days}")
+        shell.execute(f"note: the build failed with exit code {days}")
+    answer = shell.execute(english).text
+    assert "number" in answer or "build" in answer
+    assert shell.execute(line).text == answer
+
+
+def test_a_question_about_another_time_is_not_answered_with_all_times(shell: Orchestrator) -> None:
+    """A question about a time that the forms lack is not understood."""
+    for line in ("was haben wir im März gemacht?", "¿qué hicimos anteayer?", "qu'avons-nous fait en mars ?"):
+        assert "I did not understand that." in shell.execute(line).text
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
+from typing import TypeVar
 
 from orchestra_mem.core.documents.markdown import FRONT, front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
@@ -19,6 +21,8 @@ from orchestra_mem.core.summaries.kept import state_of
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
+
+T = TypeVar("T")
 
 FORMAT = "1"
 _BRIEF_CHARS = 120
@@ -253,10 +257,10 @@ def _decision_log(view: ProjectView) -> str:
     known = [fact for fact in found if fact.operation and fact.status is not MustKeepStatus.REMOVED]
     decisions = [fact for fact in known if fact.text not in texts.get(fact.superseded_by, ())]  # without repetitions
     total = max(view.counts.get(MustKeepKind.DECISION, 0), len(known)) - (len(known) - len(decisions))
-    full = _best(decisions, entry, view.decisions_in_full, view, 0.7)
+    full = _best(_weightiest_and_newest(decisions), entry, view.decisions_in_full, view, 0.7)
     shown = {fact.id for fact in full}
     rest = [fact for fact in decisions if fact.id not in shown]
-    brief = _best(rest, line, view.decisions_in_brief, view, 0.25)
+    brief = _best(_weightiest_and_newest(rest), line, view.decisions_in_brief, view, 0.25)
     hidden = total - view.by_hand.get(MustKeepKind.DECISION, 0) - len(full) - len(brief)
     text = _head("Decision Log", view)
     if hidden > 0:
@@ -290,7 +294,7 @@ def _section(
     title: str, kind: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int = 0, above: str = ""
 ) -> str:
     """Render a section: the lines in `above`, the number of facts omitted, and the heaviest facts that fit in."""
-    shown = _best(facts, _fact_line, len(facts), view, share)
+    shown = _best(_weightiest(facts), _fact_line, len(facts), view, share)
     more = max(total, len(facts)) - len(shown)
     note = f"- … and {more:,} more: `orchestra-mem facts --kind '{kind}' --limit 0`\n" if more > 0 else ""
     return f"\n## {title}\n\n" + (above + note + "".join(map(_fact_line, shown)) or NONE)
@@ -300,17 +304,31 @@ def _fact_line(fact: MustKeep) -> str:
     return f"- {squeeze(fact.text)} (K{fact.id}){state_of(fact)}\n"
 
 
+def _weightiest(facts: Iterable[MustKeep]) -> list[MustKeep]:
+    """Sort facts: those in a person's words, then by weight, and those of equal weight from the newest to the oldest.
+
+    So even a heavier fact of the machine never displaces a person's words.
+    """
+    return sorted(facts, key=lambda fact: fact.rank, reverse=True)
+
+
+def _weightiest_and_newest(facts: Iterable[MustKeep]) -> list[MustKeep]:
+    """Sort facts so that any number of the first ones are half the weightiest and half the newest."""
+    return in_turns(ranked := _weightiest(facts), sorted(ranked, key=lambda fact: -fact.id))
+
+
+def in_turns(first: Iterable[T], second: Iterable[T]) -> list[T]:
+    """Merge two orders of the same items: take one item from each in turn."""
+    return list(dict.fromkeys(chain.from_iterable(zip(first, second, strict=True))))
+
+
 def _best(
     facts: Sequence[MustKeep], line: Callable[[MustKeep], str], most: int, view: ProjectView, share: float
 ) -> list[MustKeep]:
-    """Choose up to `most` facts that fit into a share of the document, and return them oldest first.
-
-    Facts in a person's words come first, so that even a heavier fact of the machine never displaces them. The others
-    follow by weight, and those of equal weight from the newest to the oldest.
-    """
+    """Choose the first facts, up to `most` that fit into a share of the document, and return them oldest first."""
     room = int(view.size_tokens * _CHARS_PER_TOKEN * share)
     chosen: list[MustKeep] = []
-    for fact in sorted(facts, key=lambda fact: fact.rank, reverse=True):
+    for fact in facts:
         room -= len(line(fact))
         if len(chosen) == most or (room < 0 and chosen):
             break

@@ -44,7 +44,7 @@ class Language:
         self._asking = re.compile(rf"(?:{table['asking']})[ ,]*", re.IGNORECASE)
         self._words = {
             name: {word: _compiled(forms) for word, forms in table[name].items()}
-            for name in ("kinds", "items", "counts", "levels", "states", "facts")
+            for name in ("kinds", "items", "counts", "levels", "states", "facts", "periods")
         }
 
     @cached_property
@@ -90,6 +90,7 @@ class Language:
             "level": f"(?P<level>p?[1-5]|{'|'.join(table['levels'].values())})",
             "state": f"(?P<value>{'|'.join(table['states'].values())})",
             "fact": f"(?P<value>{'|'.join(table['facts'].values())})",
+            "period": f"(?P<period>{'|'.join(table['periods'].values())})",
         }  # fmt: skip
 
     def may_be(self, line: str) -> bool:
@@ -115,6 +116,8 @@ class Language:
             if found := form.fullmatch(plain):
                 said = {name: piece[slice(*found.span(name))] for name in found.groupdict() if found[name] is not None}
                 read = dict(self._translated(action, said))
+                if period := read.pop("period", ""):
+                    read["value"] = f"{read.get('value', '')} {period}".strip()
                 # A name is written in capitals, where a script has them: other words after "to" are no person.
                 if action is not Action.ASSIGN or not any(word[0].islower() for word in read["value"].split()):
                     return intent_of(action, read)
@@ -127,7 +130,7 @@ class Language:
                 yield name, self._item(text)
             elif name == "titles":
                 yield name, ", ".join(re.split(rf"\s*[,，、]\s*|\s+(?:{self._table['and']})\s+", text.strip()))
-            elif name in ("kind", "count", "level"):
+            elif name in ("kind", "count", "level", "period"):
                 yield name, self._word(f"{name}s", text)
             elif action is Action.ASSIGN:
                 yield name, "Me" if not text or self._me.fullmatch(_folded(text)) else text
