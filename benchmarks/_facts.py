@@ -174,7 +174,7 @@ def _data(nature: str, speaker: str, lines: Sequence[Line]) -> tuple[str, Json]:
         subject, _, body = "\n".join(texts).partition("\n")
         return "commit", {"hash": "0" * 12, "subject": subject, "body": body.strip(), "files_changed": 1}
     if speaker:
-        return "message", {"role" if nature == "session" else "speaker": speaker, "text": " ".join(texts)}
+        return "message", {"role" if nature == "session" else "speaker": speaker, "text": "\n".join(texts)}
     return "note", {"text": "\n".join(texts)}
 
 

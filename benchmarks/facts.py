@@ -239,11 +239,11 @@ def measure(options: Options, report: Report) -> None:
     report.add("precision", tally.told_rightly / max(1, tally.told), n=tally.told)
     report.add("kept_share", tally.kept / tally.characters, n=tally.characters, note="share of all characters")
     report.add("recall_worst_language", min(share for _, share, _ in tally.recall("language")), n=tally.marked)
-    files = tally_records(load_records(_DATA / "facts.jsonl", "test-files"))
-    told = "notes and rule files of four writers"
-    report.add("recall_files", files.found / files.marked, n=files.marked, note=told)
-    report.add("recall_right_kind_files", files.right_kind / files.marked, n=files.marked, note=told)
-    report.add("precision_files", files.told_rightly / max(1, files.told), n=files.told, note=told)
+    for name, told in (("files", "notes and rule files of four writers"), ("requests", "talk with an assistant")):
+        apart = tally_records(load_records(_DATA / "facts.jsonl", f"test-{name}"))
+        report.add(f"recall_{name}", apart.found / apart.marked, n=apart.marked, note=told)
+        report.add(f"recall_right_kind_{name}", apart.right_kind / apart.marked, n=apart.marked, note=told)
+        report.add(f"precision_{name}", apart.told_rightly / max(1, apart.told), n=apart.told, note=told)
     for group in ("nature", "language", "kind"):
         for name, share, count in tally.recall(group):
             report.add(f"recall_{group}_{name}", share, n=count)
