@@ -51,7 +51,7 @@ from benchmarks._edits_machine import CONFIG, COUNTER, LONGEST_PAUSE_S, Running,
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._merges import merge_ms
 from orchestra_mem.build import HOME, open_memory
-from orchestra_mem.core.documents.conflicts import mark, without_conflicts
+from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.markdown import join_blocks, split_blocks
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -291,8 +291,7 @@ def noop_bytes_changed(counter: TokenCounter, config: Mapping[str, object], coun
         for whole in (text, f"\ufeff{text}", f"---\nformat: 1\n---\n{text}"):
             n += 1
             changed += _between(whole, join_blocks(split_blocks(whole)))
-            bare = without_conflicts(whole)
-            changed += _between(whole, mark(merge("# One\n", "# One\n", bare), whole))
+            changed += _between(whole, mark(merge("# One\n", "# One\n", whole)))
     with (
         tempfile.TemporaryDirectory(prefix="edits-odd-") as folder,
         open_memory(folder, config=config, counter=counter) as memory,

@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.blame import Blame, Names, Origin, OriginOf, Writer, carry, names_in, ranges
-from orchestra_mem.core.documents.episodic import digest, written_at
+from orchestra_mem.core.documents.blame import AddedLine, Names, Origin, Writer, carry, names_in, ranges
+from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.plan_lines import parse_row
 from orchestra_mem.errors import NotFoundError
-from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.types import Author, DocumentName, VersionReason
@@ -57,28 +55,22 @@ class Authorship:
             NotFoundError: there is no such document, or no session is running.
         """
         stem = document.removesuffix(".md")
-        if stem == SESSION:
-            text, blame = self._of_session()
-        else:
-            text, blame = self._of_document(*self.documents.find(document, others=(SESSION,)))
-        lines = zip(split_lines(text), blame, strict=True)
-        return [BlamedLine(line=number, text=line, origin=origin) for number, (line, origin) in enumerate(lines, 1)]
-
-    def _of_document(self, writer: DocumentWriter, name: str) -> tuple[str, Blame]:
         text = ""
-        blame: tuple[Callable[[], Origin], ...] = ()
-        seen: dict[str, tuple[Callable[[], Origin], ...]] = {}
-        for state, author in self._states(writer, name):
-            plan = name == DocumentName.WORK_PLAN
-            origin = partial(partial, self._origin(state, author, plan=plan))  # evaluated only for the final lines
+        blame: list[AddedLine] = []
+        seen: dict[str, list[AddedLine]] = {}
+        for state, author in self._of_session() if stem == SESSION else self._of_document(document):
             # A restored text gets its former authors back.
-            blame = seen.get(state) or carry(blame, text, state, origin)
-            seen[state] = blame
+            blame = seen[state] = seen[state] if state in seen else carry(blame, text, state, author)
             text = state
-        return text, tuple(each() for each in blame)
+        is_plan = stem == DocumentName.WORK_PLAN
+        return [
+            BlamedLine(line=number, text=line, origin=self._origin(line, added, is_plan=is_plan))
+            for number, (line, added) in enumerate(zip(split_lines(text), blame, strict=True), 1)
+        ]
 
-    def _states(self, writer: DocumentWriter, name: str) -> Iterator[tuple[str, Author]]:
+    def _of_document(self, document: str) -> Iterator[tuple[str, Author]]:
         """Yield the texts that a document had, oldest first, each with its author."""
+        writer, name = self.documents.find(document, others=(SESSION,))
         for version in writer.store.versions(name):
             if version.reason is not VersionReason.CONFLICT:  # texts that lost to a simultaneous save
                 yield writer.store.read_version(version), version.author
@@ -89,30 +81,24 @@ class Authorship:
         if last.digest != digest(text):
             yield text, Author.PERSON
 
-    def _of_session(self) -> tuple[str, Blame]:
+    def _of_session(self) -> Iterator[tuple[str, Author]]:
         session = self.session.session
         if session is None:
             raise NotFoundError("no session is running; `session` is the document of the running session")
-        own, text = self.session.machine_text(session), self.session.readable_text(session)
-        blame = carry((), "", own, self._origin(own, Author.MACHINE))
-        return text, carry(blame, own, text, self._origin(text, Author.PERSON))
+        yield self.session.machine_text(session), Author.MACHINE
+        yield self.session.readable_text(session), Author.PERSON
 
-    def _origin(self, text: str, author: Author, *, plan: bool = False) -> OriginOf:
-        """Return a function that gives the origin of lines that `author` added in `text`."""
-        if author is Author.PERSON:
-            return lambda line, title: Origin(Writer.PERSON)
+    def _origin(self, line: str, added: AddedLine, *, is_plan: bool) -> Origin:
+        if added.author is Author.PERSON:
+            return Origin(Writer.PERSON)
         time: datetime | None = None
         with suppress(ValueError):
-            time = datetime.fromisoformat(written_at(text).strip("\"' "))
-
-        def origin(line: str, title: str) -> Origin:
-            item = parse_row(line.lstrip(" \t")) if plan else None
-            named = names_in(line)
-            if named == Names():
-                named = names_in(title)
-            return (item and self._work_origin(item.number)) or self._machine_origin(named, time)
-
-        return origin
+            time = datetime.fromisoformat(added.time.strip("\"' "))
+        item = parse_row(line.lstrip(" \t")) if is_plan else None
+        named = names_in(line)
+        if named == Names():
+            named = names_in(added.title)
+        return (item and self._work_origin(item.number)) or self._machine_origin(named, time)
 
     def _work_origin(self, number: int) -> Origin | None:
         """Return the author and operation of the last change to a field that the item's line shows; None if unknown."""

@@ -16,7 +16,7 @@ from datetime import timedelta
 from math import inf
 from pathlib import Path
 
-from orchestra_mem.core.documents.conflicts import mark, without_conflicts
+from orchestra_mem.core.documents.conflicts import find_conflicts, mark
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
 from orchestra_mem.core.documents.owned_lines import owned_keys, with_numbers_last, with_removed_items
 from orchestra_mem.errors import DocumentConflictError, StorageError
@@ -41,10 +41,10 @@ _BACK = "{} was saved without front matter, so lines of the machine are back ({}
 class EditedText:
     """A document with people's edits. `digest` is the SHA-256 of its file.
 
-    `base` is the machine's own last text, "" if there is none. `before` and `said` are the document before
-    and after the edits, with known numbers of facts and items, without conflict blocks. `before` is the text last read
-    or last written by the machine, whichever is later. If people edited an older text, `before` also has the facts and
-    items that they deleted from the older text and that the machine no longer shows.
+    `base` is the machine's own last text, "" if there is none. `before` and `said` are the document before and after
+    the edits, with known numbers of facts and items. `before` is the text last read or last written by the machine,
+    whichever is later. If people edited an older text, `before` also has the facts and items that they deleted from the
+    older text and that the machine no longer shows.
     """
 
     base: str
@@ -171,17 +171,19 @@ class DocumentWriter:
     def _edit_of(self, name: str, current: str, last: WrittenDocument) -> tuple[str, str]:
         """Return a document before and after a person's edits; see `EditedText`."""
         read = self._read_since(name, last)
-        if read and read.file == digest(current) and _UNREADABLE not in read.text:
+        # Earlier releases recorded what they read without its conflict blocks.
+        is_whole = read and len(find_conflicts(read.text)) == len(find_conflicts(current))
+        if read and is_whole and read.file == digest(current) and _UNREADABLE not in read.text:
             return read.text, read.text  # no edits since the last read, whatever has changed in the ledgers
-        left = without_conflicts(last.left or "")
+        left = last.left or ""
         before = read.text if read else left
-        person = with_numbers_last(self.numbered(name, without_conflicts(current)), before)
+        person = with_numbers_last(self.numbered(name, current), before)
         is_newest = last.digest == digest(current) or written_at(current) == written_at(last.left or "")
         if last.left is None or is_newest or not current.strip():
             return before, person
         from orchestra_mem.core.documents.document_merge import apply_stale_edit
 
-        opened = self.numbered(name, without_conflicts(self._opened(name, current, last.left)))
+        opened = self.numbered(name, self._opened(name, current, last.left))
         keys = {key for key in owned_keys(person).values() if key[0] in "KM#"}
         # Someone has put back what the last read has and the machine's last text lacks: an older text does not undo it.
         own = self.by_people(keys) | (keys.intersection(owned_keys(before).values()) - {*owned_keys(left).values()})
@@ -313,7 +315,7 @@ class DocumentWriter:
         from orchestra_mem.core.documents.document_merge import merged
 
         found = merged(last.text, text, said)
-        marked = mark(found, current)
+        marked = mark(found)
         if current.strip() and not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))
             back = sum(key[0] in "KM#" for key in there & left - saved)

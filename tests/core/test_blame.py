@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.blame import Blame, Origin, OriginOf, Writer, carry, ranges
+from orchestra_mem.core.documents.blame import carry, ranges
+from orchestra_mem.types import Author
 from tests.timing import assert_quick
-
-NOON = datetime(2025, 1, 2, 12, tzinfo=UTC)
-MACHINE = Origin(Writer.MACHINE, ((3, 5), (9, 9)), NOON)
-PERSON = Origin(Writer.PERSON, (), NOON)
-AGENT = Origin(Writer.AGENT, ((7, 7),))
-
-
-def new_blame(text: str, origin: OriginOf) -> Blame:
-    """Return the blame of a text in which every line is new."""
-    return carry((), "", text, origin)
-
 
 LINES = st.lists(
     st.sampled_from(["# A", "## B", "## C", "- a", "- b", "- None", "", "text", "```"])
@@ -29,38 +18,22 @@ LINES = st.lists(
     max_size=12,
 )
 TEXTS = LINES.map("\n".join) | LINES.map("\r\n".join) | LINES.map(lambda lines: "".join(f"{line}\n" for line in lines))
-ORIGINS = st.builds(
-    Origin,
-    st.sampled_from(Writer),
-    st.sets(st.integers(1, 30)).map(ranges),
-    st.none() | st.datetimes(timezones=st.just(UTC)),
-)
 
 
-def machine(line: str, title: str) -> Origin:
-    """Attribute every line to the machine."""
-    return MACHINE
-
-
-def person(line: str, title: str) -> Origin:
-    """Attribute every line to the person."""
-    return PERSON
-
-
-@given(TEXTS, ORIGINS)
-def test_a_text_that_is_not_changed_keeps_its_blame(text: str, origin: Origin) -> None:
-    """Saving a text unchanged, or with other line ends, changes no origin."""
-    blame = new_blame(text, lambda line, title: origin)
-    assert carry(blame, text, text, person) == blame
-    assert carry(blame, text, text.replace("\r\n", "\n"), person) == blame
+@given(TEXTS)
+def test_a_text_that_is_not_changed_keeps_its_blame(text: str) -> None:
+    """Saving a text unchanged, or with other line ends, changes no author."""
+    blame = carry([], "", text, Author.MACHINE)
+    assert carry(blame, text, text, Author.PERSON) == blame
+    assert carry(blame, text, text.replace("\r\n", "\n"), Author.PERSON) == blame
 
 
 def test_of_lines_that_repeat_the_nearest_is_taken() -> None:
-    """If a moved line matches several old lines, it takes the origin of the nearest."""
+    """If a moved line matches several old lines, it keeps the author and the heading of the nearest."""
     old = "x\n# A\n- one\n# B\n- two\n- x\n# C\n- three\n"
-    first = new_blame(old, lambda line, title: AGENT if title == "B" else MACHINE)
     text = "x\n# A\n- one\n# B\n- two\n# C\n- three\n- x\n"
-    assert carry(first, old, text, person)[-1] == AGENT
+    moved = carry(carry([], "", old, Author.MACHINE), old, text, Author.PERSON)[-1]
+    assert (moved.author, moved.title) == (Author.MACHINE, "B")
 
 
 @given(st.sets(st.integers(1, 40)))
@@ -86,5 +59,5 @@ def test_a_document_of_the_largest_size_is_carried_in_milliseconds(kind: str) ->
         "moved": "".join(parts[(i * 77) % 160] for i in range(160)),
         "all equal": f"mine\n{old[6_400:]}mine\n",
     }[kind]
-    blame = new_blame(old, machine)
-    assert_quick(0.05, lambda: carry(blame, old, new, person))
+    blame = carry([], "", old, Author.MACHINE)
+    assert_quick(0.05, lambda: carry(blame, old, new, Author.PERSON))

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.conflicts import (
     ConflictBlock,
+    Merged,
     Resolved,
     accept,
     faults,
@@ -17,7 +18,9 @@ from orchestra_mem.core.documents.conflicts import (
     without_conflicts,
 )
 from orchestra_mem.core.documents.markdown import split_blocks
-from orchestra_mem.core.documents.merge import Merged, merge
+from orchestra_mem.core.documents.merge import merge
+from orchestra_mem.core.documents.owned_lines import owned_lines
+from orchestra_mem.core.documents.plan_edits import plan_edits
 from tests.builders import cases
 
 BASE = "# T\n\n- a\n- b\n- c\n\n## End\n\n- x\n"
@@ -109,16 +112,15 @@ def test_the_machines_headings_and_code_do_not_leave_the_block(merged: Merged) -
 
 def test_the_same_conflict_again_is_the_same_block() -> None:
     """Merging the same texts again yields the same document, byte for byte."""
-    again = mark(merge(BASE, MACHINE, without_conflicts(MARKED)), MARKED)
-    assert again == MARKED
+    assert mark(merge(BASE, MACHINE, MARKED)) == MARKED
 
 
 def test_a_conflict_that_is_not_decided_stays_when_the_machine_writes_elsewhere() -> None:
     """An undecided block stays though the next merge, based on the machine's text, reports no conflict."""
     machine = MACHINE.replace("- x\n", "- x\n- y\n").replace("# T\n", "# T\n\n- new\n")
-    merged = merge(MACHINE, machine, without_conflicts(MARKED))
+    merged = merge(MACHINE, machine, MARKED)
     assert not merged.conflicts
-    assert mark(merged, MARKED) == MARKED.replace("- x\n", "- x\n- y\n").replace("# T\n", "# T\n\n- new\n")
+    assert mark(merged) == MARKED.replace("- x\n", "- x\n- y\n").replace("# T\n", "# T\n\n- new\n")
 
 
 @pytest.mark.parametrize("person", [PERSON, BASE.replace("- b\n", "")])
@@ -126,7 +128,7 @@ def test_a_new_conflict_about_the_same_lines_takes_the_place_of_the_old(person: 
     """A new conflict replaces the old block about the same lines, also if the person has deleted those lines."""
     old = mark(merge(BASE, MACHINE, person))
     machine = MACHINE.replace("by the machine", "by the machine at last")
-    text = mark(merge(MACHINE, machine, without_conflicts(old)), old)
+    text = mark(merge(MACHINE, machine, old))
     assert [block.machine for block in find_conflicts(text)] == ["- b by the machine at last -->\n"]
     assert without_conflicts(text) == person
 
@@ -135,7 +137,19 @@ def test_a_rejected_conflict_does_not_come_back() -> None:
     """A rejected conflict does not reappear while the machine leaves those lines unchanged."""
     left = reject(MARKED, ID).text
     machine = MACHINE.replace("- x\n", "- x\n- y\n")
-    assert mark(merge(MACHINE, machine, without_conflicts(left)), left) == left.replace("- x\n", "- x\n- y\n")
+    assert mark(merge(MACHINE, machine, left)) == left.replace("- x\n", "- x\n- y\n")
+
+
+def test_a_block_says_nothing_about_the_facts_and_work_around_it() -> None:
+    """The quoted lines of a block belong to no entry above it, and name no work item of the plan."""
+    entry = "## Decisions\n\n### Use Postgres … (K1)\n\n> Use Postgres for all.\n{}"
+    log = mark(merge(entry.format("a\n"), entry.format("b\n"), entry.format("c\n")))
+    assert [line.fact.text for line in owned_lines(log) if line.fact] == ["Use Postgres for all."]
+    plan = "## Prioritized Backlog\n\n- [ ] #5 Tidy up (task)\n{}"
+    now = mark(merge(*(plan.format(row) for row in ("a\n", "- #5 is late\n", "c\n"))))
+    edits = plan_edits(now, now.replace("- [ ] #5 Tidy up (task)\n", ""))
+    assert [line.number for line in edits.removed] == [5]
+    assert edits.unread == ()
 
 
 def test_equal_conflicts_have_ids_of_their_own() -> None:
@@ -209,8 +223,8 @@ def test_a_conflict_at_the_end_of_a_text_without_a_final_line_feed_leaves_no_tra
     assert accept(text, find_conflicts(text)[0].id).text == "a\nm"
 
 
-@given(st.text(), st.text())
-def test_any_text_goes_through_unchanged_where_there_is_no_conflict(text: str, before: str) -> None:
+@given(st.text())
+def test_any_text_goes_through_unchanged_where_there_is_no_conflict(text: str) -> None:
     """A text without conflict blocks passes through `mark` and `without_conflicts` unchanged."""
-    assert mark(Merged(text=text), before) == text
+    assert mark(Merged(text=text)) == text
     assert without_conflicts(text) == text

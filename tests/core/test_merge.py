@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from orchestra_mem.core.documents.merge import Conflict, Merged, merge
+from orchestra_mem.core.documents.conflicts import Conflict, Merged
+from orchestra_mem.core.documents.merge import merge
 from tests.builders import promised
 from tests.timing import assert_quick
 

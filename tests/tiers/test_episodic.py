@@ -253,6 +253,17 @@ def test_a_document_in_which_only_the_time_would_change_is_not_written(shelf: Sh
     assert without_conflicts(shelf.text()) == "updated: 2\na\nmine\nc\n"
 
 
+def test_a_conflict_outlives_the_save_of_an_older_text(shelf: Shelf) -> None:
+    """Saving a text from before a conflict keeps the block of the conflict, below the same line."""
+    shelf.machine("updated: 1\na\nb\nc\n")
+    shelf.person("updated: 1\na\nmine\nc\n")
+    shelf.machine("updated: 2\na\nB\nc\n")
+    marked = shelf.text()
+    shelf.person("updated: 1\na\nmine\nc\nnote\n")
+    shelf.machine("updated: 3\na\nB\nc\n")
+    assert shelf.text() == marked.replace("updated: 2", "updated: 3") + "note\n"
+
+
 def _counted(count: int, session: str) -> str:
     """Return a project state as the machine writes it at minute `count`."""
     facts = [MustKeep(id=1, kind=MustKeepKind.CONSTRAINT, text=f"Rule {count}.", operation=1, timestamp=START)]

@@ -7,14 +7,15 @@ comes back belongs to the author who restored it, since a text does not show the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias, TypeVar
 
 from orchestra_mem.core.documents.alignment import matched_lines, moved_lines, split_lines
+from orchestra_mem.core.documents.episodic import written_at
 from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.types import Author
 
 _NAMES = re.compile(
     r"\((?:op (?P<operation>\d{1,18})|K(?P<fact>\d{1,18})|M(?P<item>\d{1,18}))(?=[),; ])"
@@ -40,11 +41,13 @@ class Origin:
     time: datetime | None = None
 
 
-Blame: TypeAlias = tuple[Origin, ...]
-"""The origin of each line of a text."""
-OriginOf: TypeAlias = Callable[[str, str], Origin]
-"""Callback that returns the origin of a new line, from its text and the title of the heading above it."""
-_T = TypeVar("_T")
+@dataclass(frozen=True, slots=True)
+class AddedLine:
+    """How a line came into a document: who added it, the text's time of writing ("" if none), the heading above it."""
+
+    author: Author
+    time: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +80,19 @@ def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def carry(blame: tuple[_T, ...], old_text: str, new_text: str, new_origin: Callable[[str, str], _T]) -> tuple[_T, ...]:
-    """Return the blame of a new text: lines that stay or move keep their origin. Line ends are ignored.
+def carry(blame: Sequence[AddedLine], old_text: str, new_text: str, author: Author) -> list[AddedLine]:
+    """Return how each line of a new text came into it; lines that stay or move keep theirs. Line ends are ignored.
 
-    Raises:
-        ValueError: `blame` and `old_text` differ in their number of lines.
+    Args:
+        blame: The same for the lines of `old_text`.
+        old_text, new_text: Two successive texts of a document.
+        author: Author of the new text.
     """
-    old, new = split_lines(old_text), split_lines(new_text)
-    if len(blame) != len(old):
-        raise ValueError(f"the blame has {len(blame):,} lines, but the text has {len(old):,}")
-    if old == new:
-        return blame
+    old, new, time = split_lines(old_text), split_lines(new_text), written_at(new_text)
     kept = dict(matched_lines(old, new))
     came_from = {place: before for before, place in (kept | moved_lines(old, new, kept)).items()}
-    return tuple(
-        blame[came_from[place]] if place in came_from else new_origin(new[place], block.title)
+    return [
+        blame[came_from[place]] if place in came_from else AddedLine(author, time, block.title)
         for block in split_blocks(new_text)
         for place in block.rows
-    )
+    ]

@@ -14,16 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from orchestra_mem.core.documents.alignment import matched_lines, split_lines
+from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.markdown import line_end
-
-if TYPE_CHECKING:
-    from orchestra_mem.core.documents.merge import Conflict, Merged
 
 _ID = r"(?P<id>[0-9a-f]{6}(?:-[1-9]\d{0,3})?)"
 _BLOCK = re.compile(
@@ -34,6 +29,24 @@ _BLOCK = re.compile(
 _SIDES = re.compile(r"(?:from|deleted here on) ([\w.@:-]+)(?: and w\w+ kept)?; ([\w.@:-]+) has ")
 _MARKER = re.compile(r"[ \t]*<!-+[ \t]*/?[ \t]*conflict[ \t]+[0-9a-f]{4}", re.IGNORECASE)
 _NOT_WHOLE = "this conflict marker does not belong to an intact block, so it counts as your text: delete this line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Lines that both sides changed. `line`: First of the person's lines in the merged text, from 1."""
+
+    line: int
+    base: str
+    machine: str
+    person: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """The merged text, and the conflicts that it leaves open."""
+
+    text: str
+    conflicts: tuple[Conflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +66,11 @@ class ConflictBlock:
     unchanged: bool
     sides: tuple[str, ...] = ()
 
+    @property
+    def places(self) -> range:
+        """Line indexes of the block, from 0."""
+        return range(self.line - 1, self.last_line)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
@@ -68,33 +86,30 @@ class Resolved:
     note: str
 
 
-def mark(merged: Merged, before: str = "", machines: tuple[str, str] | None = None) -> str:
-    """Write the conflicts of a merge into its text, and keep earlier blocks that are still undecided.
+def mark(merged: Merged, machines: tuple[str, str] | None = None) -> str:
+    """Write the conflicts of a merge into its text.
 
     Args:
-        merged: Result of a merge whose `person` was `without_conflicts(before)`.
-        before: Document before the merge. Its blocks are put back, except those on the lines of a new conflict.
+        merged: Result of a merge.
         machines: Names of this machine and the other, if two copies were merged instead of person and machine.
     """
     lines = merged.text.split("\n")
     cr = "\r" if line_end(merged.text) == "\r\n" else ""
-    last = len(lines) - (not lines[-1])
-    new = [(min(each.line - 1, last), each, split_lines(each.person)) for each in merged.conflicts]
-    places: defaultdict[int, list[list[str]]] = defaultdict(list)
-    used: set[str] = set()
-    for place, block, raw in _undecided(before, lines):
-        if not any(_supersedes(each, range(start, start + len(own)), block, place) for start, each, own in new):
-            used.add(block.id)
-            places[place].append(raw)
-    for start, conflict, own in new:
-        places[start + len(own)].append(_block(conflict, own, used, cr, machines))
-    for place in sorted(places, reverse=True):
-        added = [line for block_lines in places[place] for line in block_lines]
-        if place == len(lines):
+    earlier = find_conflicts(merged.text) if merged.conflicts else ()
+    used, ends = {block.id for block in earlier}, {block.line - 1: block.last_line for block in earlier}
+    added: list[tuple[int, list[str]]] = []
+    for conflict in merged.conflicts:
+        own = split_lines(conflict.person)
+        at = min(conflict.line - 1, len(lines) - (not lines[-1])) + len(own)
+        while not own and at in ends:  # a block of the line above stays directly below it
+            at = ends[at]
+        added.append((at, _block(conflict, own, used, cr, machines)))
+    for at, block in reversed(added):
+        if at == len(lines):
             # The text has no final line feed, so the block gets none either: removing the block restores the text.
             lines[-1] += cr
-            added[-1] = added[-1].removesuffix("\r")
-        lines[place:place] = added
+            block[-1] = block[-1].removesuffix("\r")
+        lines[at:at] = block
     return "\n".join(lines)
 
 
@@ -136,36 +151,6 @@ def _said(own: int, has_other: bool, machines: tuple[str, str] | None) -> str:
     return f"{above} {mine} and {stand}; {f'{theirs} instead' if has_other else out}"
 
 
-def _undecided(before: str, lines: Sequence[str]) -> list[tuple[int, ConflictBlock, list[str]]]:
-    """Return the earlier blocks as (place in `lines`, below the same line as before; block; rows of the block)."""
-    blocks = find_conflicts(before)
-    if not blocks:
-        return []
-    bare = split_lines(without_conflicts(before))
-    now = dict(matched_lines(bare, [line.removesuffix("\r") for line in lines]))
-    found: list[tuple[int, ConflictBlock, list[str]]] = []
-    taken = 0
-    for block in blocks:
-        above = block.line - 2 - taken
-        while above >= 0 and above not in now:
-            above -= 1
-        raw = before.split("\n")[block.line - 1 : block.last_line]
-        if raw[0].endswith("\r") and not raw[-1].endswith("\r"):
-            raw[-1] += "\r"  # the block ended the text, without a line end
-        found.append((now[above] + 1 if above >= 0 else 0, block, raw))
-        taken += len(raw)
-    return found
-
-
-def _supersedes(conflict: Conflict, own: range, block: ConflictBlock, place: int) -> bool:
-    """Check whether a new conflict concerns the same lines as an earlier block."""
-    if own and block.person_lines:
-        return own.start < place <= own.stop
-    # Without lines of the person's: both at the same place, and the conflict's base shares a line with the block.
-    said = {line for line in split_lines(conflict.base) if line.strip()}
-    return not own and not block.person_lines and place == own.start and not said.isdisjoint(split_lines(block.machine))
-
-
 def find_conflicts(text: str) -> tuple[ConflictBlock, ...]:
     """Return the intact blocks of a document, in order. Of two blocks with the same id, only the first counts."""
     found: dict[str, ConflictBlock] = {}
@@ -199,10 +184,7 @@ def faults(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def without_conflicts(text: str) -> str:
-    """Return a document without its blocks, for the model and, as the person's text, for the next merge.
-
-    A block that a person has edited inside stays: it counts as the person's text.
-    """
+    """Return a document without its blocks, for the model. A block that a person has edited inside stays."""
     blocks = find_conflicts(text)
     lines = text.split("\n") if blocks else []
     for block in reversed(blocks):

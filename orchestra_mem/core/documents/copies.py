@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from orchestra_mem.core.documents.conflicts import find_conflicts, mark, reject, without_conflicts
+from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.document_merge import ancestor, merge_people, nearest, shared
 from orchestra_mem.core.documents.markdown import FRONT
 
@@ -61,13 +61,7 @@ def merge_copy(held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple
         opened = shared(theirs, said)  # older than all known texts: no line counts as deleted
     else:
         opened = nearest(texts, said) if mine.stamp is None else ancestor(texts, said)
-    decided = {block.id for block in find_conflicts(opened)} - {block.id for block in find_conflicts(said)}
-    waiting = theirs
-    for block in find_conflicts(theirs):
-        if block.id in decided:
-            waiting = reject(waiting, block.id).text
-    merged = merge_people(*map(without_conflicts, (opened, theirs, said)))
-    return mark(merged, waiting, machines)
+    return mark(merge_people(opened, theirs, said), machines)
 
 
 def _as_in(theirs: str, *texts: str) -> Iterator[str]:

@@ -13,8 +13,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
+from orchestra_mem.core.documents.conflicts import Conflict, Merged
 from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
-from orchestra_mem.core.documents.merge import Conflict, Merged, merge
+from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
     OwnedLine,
     by_identity,
@@ -142,7 +143,7 @@ def merge_people(opened: str, theirs: str, mine: str) -> Merged:
     `theirs` reported as a conflict. If one deleted a fact or task that the other reworded, the reworded line is kept.
     """
     reworded: list[tuple[str, str, str]] = []
-    found = _unmarked(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), peers=True))
+    found = _unmarked(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), both=True))
     places = {row: place for place, row in reversed([*enumerate(split_lines(found.text), 1)])}
     return Merged(
         text=found.text,

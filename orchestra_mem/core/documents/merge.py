@@ -14,64 +14,48 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import look_changed, matched_lines, moved_lines, split_lines
+from orchestra_mem.core.documents.conflicts import Conflict, Merged, find_conflicts
 from orchestra_mem.core.documents.markdown import Block, line_end, split_blocks
 from orchestra_mem.core.documents.owned_lines import is_machines
 
 _LINE_END = re.compile(r"\r?\n|(?<=[^\n])\Z")
+# Stands for each row of a conflict block: white space that no text contains, so that the row counts as blank.
+_BLOCK_ROW = "\x1f"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """Lines that both sides changed. `line`: First of the person's lines in the merged text, from 1."""
-
-    line: int
-    base: str
-    machine: str
-    person: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merged:
-    """The merged text, and the conflicts that it leaves open."""
-
-    text: str
-    conflicts: tuple[Conflict, ...] = ()
-
-
-def merge(
-    base: str, machine: str, person: str, *, both: bool = False, peers: bool = False, follow: Container[str] = ()
-) -> Merged:
+def merge(base: str, machine: str, person: str, *, both: bool = False, follow: Container[str] = ()) -> Merged:
     """Merge two texts that were derived from `base`. If one side made no change, the other's text is returned as is.
 
     Args:
         base: Common ancestor of the other texts.
         machine, person: Texts of the two sides.
         both: Whether to return no conflicts: lines that both sides changed stay in both versions, the person's first.
-        peers: Whether `machine` is another person's text. Implies `both`, and treats both sides alike: an entry that
-            one side removed stays removed, but text that the other side wrote below the entry is kept.
+            An entry that one side removed stays removed, but text that the other side wrote below the entry is kept.
         follow: Lines that take the machine's order, even if the person moved them.
     """
     if machine in (base, person):
         return Merged(text=person)
     if person == base:
         return Merged(text=machine)
-    return _Merge(base, machine, person, both=both or peers, peers=peers, follow=follow).merged()
+    return _Merge(base, machine, person, both=both, follow=follow).merged()
 
 
 class _Merge:
     """State of a merge. Places are line indexes from 0; -1 is before the first line."""
 
-    def __init__(
-        self, base: str, machine: str, person: str, *, both: bool, peers: bool, follow: Container[str]
-    ) -> None:
-        self._base, self._machine, self._person = map(split_lines, (base, machine, person))
+    def __init__(self, base: str, machine: str, person: str, *, both: bool, follow: Container[str]) -> None:
+        self._base, self._machine, self._rows = map(split_lines, (base, machine, person))
+        # Conflict blocks that the person has not decided: each stays below the line above.
+        known = {block.id for block in find_conflicts(base)}
+        self._blocks = [block for block in find_conflicts(person) if block.id not in known]
+        rows = {place for block in self._blocks for place in block.places}
+        self._person = [_BLOCK_ROW if place in rows else row for place, row in enumerate(self._rows)]
         # The end of each line, empty for a last line without one.
         self._ends, self._end = _LINE_END.findall(person), line_end(person if "\n" in person else machine)
-        self._both, self._peers, self._follow = both, peers, follow
+        self._both, self._follow = both, follow
         self._sections = split_blocks(base)
         # Places of headings in the person's text, each with the end of its section.
         self._heads = {block.rows[0]: block.rows.stop for block in split_blocks(person) if block.level}
@@ -102,7 +86,7 @@ class _Merge:
         # Lines to insert after a line of the person's text.
         self._behind: defaultdict[int, list[str]] = defaultdict(list)
         # Conflicts: the places of the person's lines, which stay, and the lines of base and machine.
-        self._collisions: list[tuple[range, list[str], list[str]]] = []
+        self._collisions: list[tuple[range, Sequence[str], Sequence[str]]] = []
         # By the start of a removed section: the list of the machine's lines for it, which grows hunk by hunk.
         self._left_out: dict[int, list[str]] = {}
 
@@ -215,17 +199,28 @@ class _Merge:
         self._gone.difference_update(place for place in places if place not in self._went)
         lines = [self._base[line] for line in old], [self._machine[place] for place in new]
         if [self._person[place] for place in places] != lines[1]:  # else both made the same change
-            self._collisions.append((places, *lines))
+            self._record(places, *lines)
+
+    def _record(self, places: range, base: Sequence[str], machine: Sequence[str]) -> None:
+        """Record a conflict about the person's lines in `places`. It takes the place of earlier blocks about them."""
+        said = {line for line in base if line.strip()}
+        for block in self._blocks:
+            at = block.places.start
+            if places and block.person_lines:
+                is_same = places.start < at <= places.stop
+            else:  # about deleted lines, if the lines were the same
+                is_here = not (places or block.person_lines) and places.start in (at, block.places.stop)
+                is_same = is_here and not said.isdisjoint(split_lines(block.machine))
+            self._gone.update(block.places if is_same else ())
+        self._collisions.append((places, base, machine))
 
     def _leave_out(self, line: int, added: Sequence[str]) -> None:
         """Record all additions to a removed section as one conflict; with `both`, insert them below its heading."""
         rows = self._section(line).rows
         added = [line for line in added if line.strip()]
         is_entry = self._base[rows.start].startswith("###")
-        if is_entry and self._peers:  # the machine's explanation of an entry is removed with the entry
+        if is_entry and self._both:  # the machine's explanation of an entry is removed with the entry
             added = [line for line in added if not (line.startswith(">") or is_machines(line))]
-        elif is_entry and self._both:
-            return
         if not added:
             return
         if rows.start not in self._left_out:
@@ -235,7 +230,7 @@ class _Merge:
                 lines += [""] if is_entry else ["", heading, ""]
             else:
                 lines = [heading, ""]
-                self._collisions.append((range(at + 1, at + 1), self._base[rows.start : rows.stop], lines))
+                self._record(range(at + 1, at + 1), self._base[rows.start : rows.stop], lines)
             self._left_out[rows.start] = lines
         self._left_out[rows.start] += added
 
@@ -271,13 +266,13 @@ class _Merge:
             stop += 1
         self._went.update(range(place, stop))
         self._gone.update(range(place, stop))
-        return self._person[place:stop]
+        return self._rows[place:stop]
 
     def _is_note(self, place: int) -> bool:
-        """Check whether a line is the person's and indented, so that it belongs to the line above."""
-        if place >= len(self._person) or not self._is_own(place) or self._person[place] in self._follow:
+        """Check whether a line belongs to the line above: the person's indented lines, and conflict blocks."""
+        if place >= len(self._person) or self._person[place] in self._follow:
             return False
-        return self._person[place][0] in (" ", "\t")
+        return self._person[place] == _BLOCK_ROW or (self._is_own(place) and self._person[place][0] in (" ", "\t"))
 
     def _put(self, run: Sequence[str], at: int, *, opens: bool, whole: bool) -> None:
         said = [number for number, line in enumerate(run) if line != ""]
@@ -294,7 +289,7 @@ class _Merge:
     def _keep_headings(self) -> None:
         """Keep headings that the machine removed but below which the person wrote something."""
         for start, stop in self._heads.items():
-            if self._peers and self._person[start].startswith("###"):
+            if self._both and self._person[start].startswith("###"):
                 continue
             written = any(self._is_own(place) and place not in self._gone for place in range(start + 1, stop))
             if written and start in self._gone - self._went:
@@ -308,7 +303,7 @@ class _Merge:
         for place in range(-1, len(self._person)):
             lines.append(len(texts))
             if place >= 0 and place not in self._gone:
-                texts.append(self._person[place] + self._ends[place])
+                texts.append(self._rows[place] + self._ends[place])
             if place in self._behind:
                 self._write(self._behind[place], texts, below=place + 1)
         lines.append(len(texts))

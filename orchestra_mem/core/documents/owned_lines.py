@@ -17,6 +17,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.core.documents.alignment import split_lines
+from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.markdown import PIN, Block, fenced_rows, item_end, may_continue, split_blocks
 from orchestra_mem.core.documents.plan_lines import (
     NEXT,
@@ -212,7 +213,7 @@ def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow 
     said = _ENTRY.match(row) if is_entry else _ITEM.match(row)
     if said is None:
         return None
-    fact = _said(said["text"], block.text if is_entry else "")
+    fact = _said(said["text"], without_conflicts(block.text) if is_entry else "")
     is_new = fact.text and not (is_below or fact.state == STRUCK or _OURS.fullmatch(fact.text))
     return fact if fact.number or is_new else None
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.alignment import reordered
+from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.owned_lines import difference
 from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_section
@@ -91,7 +92,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
     edits = [edit for edit in edits if edit != LineEdit(number=edit.number, was=edit.was)]
     gone = {line.number: line for line, _ in found.gone.values()}
     rows, stood = now.split("\n"), {*before.split("\n")}
-    named = {_named(row) for row in rows} if gone else set()
+    named = {_named(row) for row in without_conflicts(now).split("\n")} if gone else set()
     # A line that begins with a number in a form that is not parsed is not a new item.
     added = [line for line in new_lines if not (line.number or line.struck)]
     numbered = {line.place: _named(rows[line.place]) for line in added}
