@@ -44,7 +44,7 @@ from benchmarks._facts import (
 )
 from benchmarks.facts import Tally, tally_records
 from orchestra_mem.core.facts import classifier
-from orchestra_mem.core.facts.classifier import COLUMNS, Sentence, column_of, features_of
+from orchestra_mem.core.facts.classifier import COLUMNS, SIGNS, Sentence, column_of, features_of
 from orchestra_mem.core.facts.pairs import HOLDING, differing_places, pair_features, topic_of
 from orchestra_mem.core.facts.prose import Source, fields_of
 from orchestra_mem.core.facts.sentences import candidates_of
@@ -73,6 +73,9 @@ _MARKED, _UNMARKED, _BARE, _RARE, _PLAIN, _FILE = 2.0, 0.3, 0.5, 4.0, 12.0, 4.0
 _RARE_SHARE = 0.15
 # Writers of short, plain lines: few examples that represent much of what people say.
 _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3"})
+# Writers who contrast decisions with what is only proposed, wished, asked or denied about the same matters.
+_CONTRASTING = frozenset({"r4", "r5", "r6"})
+_DECIDED, _LEFT_OPEN = ("decision", "constraint", "role"), ("none", "open_item")
 _FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete files
 # Scales of n-grams and of predicted kinds in the features of a fix, chosen by cross-validation by writer.
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
@@ -104,7 +107,7 @@ class Linear(NamedTuple):
     bias: NDArray[np.float64]
 
 
-_UNKNOWN = Linear(np.ones((COLUMNS, 2)), np.zeros(2))  # placeholder for the signs before they are trained
+_UNKNOWN = Linear(np.ones((COLUMNS, SIGNS)), np.zeros(SIGNS))  # placeholder for the signs before they are trained
 
 
 def hand_of(record: Record) -> str:
@@ -333,6 +336,19 @@ def fit_pairs(
     return signs, Linear(of_pair, weigh.intercept_)
 
 
+def fit_open(records: Sequence[Record]) -> Linear:
+    """Fit the sign that a text only proposes, wishes, asks or denies what it says.
+
+    Only records that contrast such sentences with decisions about the same matters are used.
+    """
+    lines = [line for record in records if hand_of(record) in _CONTRASTING for line in record.lines]
+    told = [line for line in lines if line.kind in (*_DECIDED, *_LEFT_OPEN)]
+    matrix = matrix_of([Sentence(text=line.core) for line in told])
+    model = LogisticRegression(C=4.0, max_iter=400, class_weight="balanced")
+    model.fit(matrix, [line.kind in _LEFT_OPEN for line in told])
+    return Linear(model.coef_.T, model.intercept_)
+
+
 def write_table(
     model: Linear,
     rarity: NDArray[np.float16],
@@ -374,7 +390,8 @@ def main() -> None:
         return
     if options.pairs:
         table = classifier.load_table()
-        model = Linear(table.weights[:, :-2].astype(float) * table.scales[:-2], table.bias[:-2].astype(float))
+        weights, scales, bias = table.weights[:, :-SIGNS], table.scales[:-SIGNS], table.bias[:-SIGNS]
+        model = Linear(weights.astype(float) * scales, bias.astype(float))
         rarity = table.rarity
     else:
         examples = examples_of(records)
@@ -391,7 +408,10 @@ def main() -> None:
     within, across = list(pairs_of_series(series)), list(pairs_across_series(series))
     parts = chosen, list(pairs_of_dialogues(DIALOGUES)), of_one_form, within, across
     weights = np.repeat([_PAIR, _PAIR, _OF_ONE_FORM, 1.0, _ACROSS], [len(part) for part in parts])
-    write_table(model, rarity, *fit_pairs(chosen, list(chain(*parts[1:])), model, weights))
+    signs, weigh = fit_pairs(chosen, list(chain(*parts[1:])), model, weights)
+    left_open = fit_open(records)
+    both = Linear(np.column_stack((signs.weights, left_open.weights)), np.append(signs.bias, left_open.bias))
+    write_table(model, rarity, both, weigh)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Classify sentences by kind of fact, with linear models over hashed n-grams, trained by `tools/train_facts.py`.
 
-The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 2)), `scales` and `bias` (float32, one per column
+The table `facts.npz` holds `weights` (int8, shape (COLUMNS, classes + 3)), `scales` and `bias` (float32, one per column
 of `weights`), and `classes` (`none`, then the kinds). Column 0 scores whether a sentence is not a fact; the columns of
-the kinds choose the kind of a fact. The last two columns score whether a sentence takes something back, and whether it
-reports a repair. `rarity` (float16, shape (COLUMNS,)) is the logarithm of the inverse document frequency of each word
-stem; `pairs` and `pair_bias` weigh the features of two facts, see `superseding`; `values` and `value_bias` those of
-their differing places, see `values`.
+the kinds choose the kind of a fact. The last three columns score whether a sentence takes something back, whether it
+reports a repair, and whether it only proposes, wishes, asks or denies what it says. `rarity` (float16, shape
+(COLUMNS,)) is the logarithm of the inverse document frequency of each word stem; `pairs` and `pair_bias` weigh the
+features of two facts, see `superseding`; `values` and `value_bias` those of their differing places, see `values`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from orchestra_mem.types import MustKeepKind
 
 BITS = 18
 COLUMNS = 1 << BITS
+SIGNS = 3
 _CHARACTERS = (2, 3, 4)
 _MAX_CHARS = 400
 _BEGIN, _END = "\x02", "\x03"
@@ -178,10 +179,10 @@ class Table(NamedTuple):
 def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
     """Return the probabilities of no fact (column 0) and of each kind: float32, shape (n, 1 + kinds), rows sum to 1."""
     table = load_table()
-    rows = np.empty((len(sentences), len(table.bias) - 2), dtype=np.float32)
+    rows = np.empty((len(sentences), len(table.bias) - SIGNS), dtype=np.float32)
     for first in range(0, len(sentences), _BATCH):
         batch = slice(first, first + _BATCH)
-        logits = logits_of(features_of(sentences[batch]), table, slice(-2))
+        logits = logits_of(features_of(sentences[batch]), table, slice(-SIGNS))
         none = 1.0 / (1.0 + np.exp(-logits[:, :1]))
         shares = np.exp(logits[:, 1:] - logits[:, 1:].max(axis=1, keepdims=True))
         rows[batch] = np.hstack((none, (1.0 - none) * shares / shares.sum(axis=1, keepdims=True)))
@@ -189,13 +190,13 @@ def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
 
 
 def signs_of(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Score how likely each text takes something back, and how likely it reports a repair.
+    """Score how likely each text takes something back, reports a repair, and leaves open what it says.
 
-    Returns: Logits, float32, shape (n, 2).
+    Returns: Logits, float32, shape (n, 3).
     """
     if not texts:
-        return np.empty((0, 2), dtype=np.float32)
-    return logits_of(features_of([Sentence(text=text) for text in texts]), load_table(), slice(-2, None))
+        return np.empty((0, SIGNS), dtype=np.float32)
+    return logits_of(features_of([Sentence(text=text) for text in texts]), load_table(), slice(-SIGNS, None))
 
 
 def logits_of(features: Features, table: Table, classes: slice = slice(None)) -> NDArray[np.float32]:

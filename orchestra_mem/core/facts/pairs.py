@@ -133,7 +133,7 @@ def pair_features(
     labels = theirs.labels
     other_label = bool(labels) and any(labels.get(word, label) != label for word, label in mine.labels.items())
     other_name = not (mine.names <= theirs.names or theirs.names <= mine.names)
-    taking_back, mending = signs
+    taking_back, mending = signs[:2]
     older_kind, same_kind = older.kind, newer.kind is older.kind
     holds, distance = older_kind in HOLDING, max(0, newer.operation - older.operation)
     replaced = places == 1 and not other_label  # a new value for the same thing, not another thing of its kind
