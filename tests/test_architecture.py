@@ -44,24 +44,24 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_770,
-    "orchestra_mem/core": 13_100,
+    "orchestra_mem": 55_010,
+    "orchestra_mem/core": 13_180,
     "orchestra_mem/core/context": 1_090,
     "orchestra_mem/core/documents": 3_720,
-    "orchestra_mem/core/facts": 1_920,
+    "orchestra_mem/core/facts": 2_000,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 340,
     "orchestra_mem/orchestrator": 4_100,
-    "orchestra_mem/tiers": 4_980,
-    "orchestra_mem/stores": 1_760,
-    "orchestra_mem/adapters": 9_690,
+    "orchestra_mem/tiers": 5_060,
+    "orchestra_mem/stores": 1_820,
+    "orchestra_mem/adapters": 9_710,
     "orchestra_mem/memory": 3_440,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_430,
-    "tests": 36_450,
+    "tests": 36_550,
     "benchmarks": 10_530,
 }
 MAX_MODULE_LINES = 400
