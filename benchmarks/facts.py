@@ -36,8 +36,8 @@ from benchmarks.compaction import Recorded, read_agent_sessions, read_git_record
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.compression.fact_reader import quotes_of
 from orchestra_mem.compression.timeouts import ModelWithTimeout
+from orchestra_mem.core.facts.candidates import HOLDING
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_quoted, speech_of
-from orchestra_mem.core.facts.pairs import HOLDING
 from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.types import Json, MustKeep, MustKeepKind, MustKeepStatus
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -52,6 +53,18 @@ def say(memory: OrchestratorContextManager, clock: Clock, *texts: str, agent: st
         clock.now += timedelta(minutes=1)
         memory.record_operation("message", {"role": "user", "text": text}, agent=agent)
     memory.refresh()
+
+
+def record_decisions(memory: OrchestratorContextManager, count: int) -> None:
+    """Record decisions about different things, of which hardly any supersedes another."""
+    chance, nouns = (
+        random.Random(1),
+        "ledger parser courier kettle harbour lantern orchard violin glacier pigeon".split(),
+    )
+    nouns += "saddle turbine walnut zipper mosaic quarry ribbon sparrow anchor basket candle engine feather".split()
+    for _ in range(count):
+        what, its, where, there = chance.sample(nouns, 4)
+        memory.record_operation("decision", {"text": f"We decided to store the {what} {its} in the {where} {there}."})
 
 
 def killing(points: Collection[str]) -> WritePoint:

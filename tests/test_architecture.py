@@ -44,24 +44,24 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 54_930,
-    "orchestra_mem/core": 13_140,
+    "orchestra_mem": 55_130,
+    "orchestra_mem/core": 13_200,
     "orchestra_mem/core/context": 1_090,
-    "orchestra_mem/core/documents": 3_740,
-    "orchestra_mem/core/facts": 1_930,
+    "orchestra_mem/core/documents": 3_720,
+    "orchestra_mem/core/facts": 2_020,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 340,
     "orchestra_mem/orchestrator": 4_120,
-    "orchestra_mem/tiers": 4_980,
-    "orchestra_mem/stores": 1_760,
-    "orchestra_mem/adapters": 9_690,
+    "orchestra_mem/tiers": 5_050,
+    "orchestra_mem/stores": 1_820,
+    "orchestra_mem/adapters": 9_710,
     "orchestra_mem/memory": 3_470,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_500,
-    "tests": 36_670,
+    "tests": 36_790,
     "benchmarks": 10_540,
 }
 MAX_MODULE_LINES = 400

@@ -93,7 +93,7 @@ def pairs_across_series(series: Sequence[Series]) -> Iterator[Pair]:
                 for fact in _facts_of(each)
             ]
             for fact in own:
-                near = (facts[number] for number in standing.near(topic_of(fact.text)))
+                near = (facts[number] for number in standing.near(fact))
                 yield from (Pair(fact, older, False) for older in near if may_change(fact, older))
             for fact in own:
                 if fact.id not in each.ended:

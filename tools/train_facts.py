@@ -44,8 +44,9 @@ from benchmarks._facts import (
 )
 from benchmarks.facts import Tally, tally_records
 from orchestra_mem.core.facts import classifier
+from orchestra_mem.core.facts.candidates import HOLDING
 from orchestra_mem.core.facts.classifier import COLUMNS, SIGNS, Sentence, column_of, features_of
-from orchestra_mem.core.facts.pairs import HOLDING, differing_places, pair_features, topic_of
+from orchestra_mem.core.facts.pairs import differing_places, pair_features, topic_of
 from orchestra_mem.core.facts.prose import Source, fields_of
 from orchestra_mem.core.facts.sentences import candidates_of
 from orchestra_mem.core.text import content_stems

@@ -15,7 +15,8 @@ from typing import Any
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.stores.event_log import SESSION_NUMBER
-from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
+from orchestra_mem.stores.fact_words import FactWords
+from orchestra_mem.stores.statements import SqlDatabase, Stored, Table, limit_of, matching
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Notice, ReadDocument, Summary, WrittenDocument
 
 # Fields of a summary that are stored in one JSON column, which omits the empty fields of `_RARE`.
@@ -41,7 +42,15 @@ _must_keep = lru_cache(maxsize=1_536)(_MUST_KEEPS.load)
 
 
 class Ledger(Stored):
-    """Stores summaries, facts, the last text that the machine wrote for each document, and notices to people."""
+    """Stores summaries, facts, the last text that the machine wrote for each document, and notices to people.
+
+    Attributes:
+        words: Index of the facts by their words.
+    """
+
+    def __init__(self, database: SqlDatabase) -> None:
+        super().__init__(database)
+        self.words = FactWords(database)
 
     def add_summaries(self, summaries: Sequence[Summary]) -> None:
         """Store summaries under their own ids and set them as parents of their children, in one transaction."""
@@ -110,7 +119,9 @@ class Ledger(Stored):
         steps.subtract((before.kind, before.status) for before, _ in edited)
         with self._database.transaction("edit"):
             self._database.write_all("edit", _MUST_KEEPS.insert(), map(_MUST_KEEPS.values, new))
-            self._database.write_all("edit", _MUST_KEEPS.update(), [_MUST_KEEPS.values(fact) for _, fact in edited])
+            self._database.write_all(
+                "edit", _MUST_KEEPS.update("indexed"), [_MUST_KEEPS.values(fact, indexed=0) for _, fact in edited]
+            )
             self._database.write_all(
                 "edit",
                 "INSERT INTO must_keep_counts (kind, status, count) VALUES (?, ?, ?) "
@@ -118,13 +129,17 @@ class Ledger(Stored):
                 [(*key, step) for key, step in steps.items() if step],
             )
 
-    def by_people(self) -> list[MustKeep]:
-        """Return the facts that people wrote, reworded or removed, by ascending id."""
-        return self._facts("WHERE author = 'person' ORDER BY id")
+    def by_people(self, *, limit: int | None = None) -> list[MustKeep]:
+        """Return the facts that people wrote, reworded or removed, by ascending id; with a `limit`, the newest."""
+        return self._facts("WHERE author = 'person' ORDER BY id DESC LIMIT ?", [limit_of(limit)])[::-1]
 
     def adding_must_keeps(self) -> AbstractContextManager[object]:
         """Open a transaction that keeps others from adding must-keeps between `next_must_keep_id` and the insert."""
         return self._database.transaction("judge")
+
+    def last_operation(self) -> int:
+        """Return the id of the last operation with a must-keep; 0 without one."""
+        return int(self._database.value("SELECT coalesce(max(operation), 0) FROM must_keeps"))
 
     def next_must_keep_id(self) -> int:
         """Return the id for the next must-keep."""

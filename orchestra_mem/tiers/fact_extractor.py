@@ -18,6 +18,7 @@ from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.tiers.document_writer import EditedText
+from orchestra_mem.tiers.known_facts import KnownFacts
 from orchestra_mem.types import (
     REPLACES,
     STATED_FACT,
@@ -34,17 +35,10 @@ from orchestra_mem.types import (
 HEAVIEST, SPEECH_WEIGHT, OUTPUT_WEIGHT = 3.0, 2.0, 0.5
 """Weight of what people write into documents and of critical operations, and weight of what a tool printed."""
 
-# Number of latest facts that a new fact may supersede or complete, and of latest completions that it may repeat. Over a
-# longer distance, a new fact names its object too vaguely for a reliable match.
-_REACH, _COMPLETIONS = 400, 50
 _STANDING = MustKeepStatus.STANDING
 # Number of operations whose facts are extracted and stored together.
 _BATCH = 500
 _RECURRING = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE)
-# A completion is superseded only by its repetition; nothing supersedes an insight or a pinned text.
-_CHANGEABLE = tuple(
-    kind for kind in MustKeepKind if kind not in (MustKeepKind.COMPLETION, MustKeepKind.INSIGHT, MustKeepKind.PINNED)
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +58,6 @@ class FactExtractor:
     lasting: bool = False
     apart: bool = False
     _agents: dict[int, str | None] = field(default_factory=dict, init=False)
-    _commands: dict[int, str] = field(default_factory=dict, init=False)  # of operations with standing failures
 
     def extract(self, session: Session, through: int) -> None:
         """Extract facts from a session's operations that were not processed before, up to the id `through`.
@@ -105,11 +98,11 @@ class FactExtractor:
 
         number = self.ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
-        edited = self.ledger.by_people() if new else []
-        known = self.ledger.must_keeps(kinds=_CHANGEABLE, status=_STANDING, limit=_REACH) if new else []
-        done = MustKeepKind.COMPLETION
-        if any(fact.kind is done for fact in new):
-            known += self.ledger.must_keeps(kinds=(done,), status=_STANDING, limit=_COMPLETIONS)
+        facts = KnownFacts(self.log, self.ledger)
+        facts.index()
+        near = facts.near(new) if new else []
+        edited = [fact for fact in near if fact.author is Author.PERSON]
+        known = [fact for fact in near if fact.status is _STANDING]
         # A fact that is found late may be superseded by a known fact of a later operation.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
@@ -127,7 +120,7 @@ class FactExtractor:
                     settled[place] = replace(fact, status=_STANDING, superseded_by=by)
         before = {fact.id: fact for fact in known}
         settled = self._without_replaced(operations, before, settled)
-        settled = self._without_repaired(operations, before, settled)
+        settled = self._without_repaired(operations, before, settled, facts)
         changed = [(before[fact.id], fact) for fact in settled if fact.id in before and fact != before[fact.id]]
         return [fact for fact in settled if fact.id not in before], changed
 
@@ -157,26 +150,24 @@ class FactExtractor:
         ]
 
     def _without_repaired(
-        self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep]
+        self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep], facts: KnownFacts
     ) -> list[MustKeep]:
         """Close the failures of commands that the same agent has run again since, with the same input and success."""
         from orchestra_mem.core.facts.states import command_of, has_succeeded
 
-        worked = {command: each.id for each in operations if (command := command_of(each)) and has_succeeded(each)}
+        commands = {each.id: command for each in operations if (command := command_of(each))}
+        worked = {commands[each.id]: each.id for each in operations if each.id in commands and has_succeeded(each)}
         if not worked:
             return settled
-        failures = self.ledger.must_keeps(kinds=(MustKeepKind.FAILURE,), status=_STANDING, limit=_REACH)
-        settled = [*settled, *(fact for fact in failures if fact.id not in known)]
-        known |= {fact.id: fact for fact in failures}
-        failed = {fact.operation for fact in settled if fact.kind is MustKeepKind.FAILURE and fact.status is _STANDING}
-        for number in failed - self._commands.keys() - {0}:
-            self._commands[number] = command_of(self.log.operation(number))
-        for number in self._commands.keys() - failed:
-            del self._commands[number]
-        repaired = {number for number in failed if worked.get(self._commands.get(number, ""), 0) > number}
+        for command, failures in facts.failures_of(worked).items():
+            commands |= {fact.operation: command for fact in failures}
+            settled = [*settled, *(fact for fact in failures if fact.id not in known)]
+            known |= {fact.id: fact for fact in failures}
         return [
             replace(fact, status=MustKeepStatus.DONE)
-            if fact.operation in repaired and fact.kind is MustKeepKind.FAILURE and fact.status is _STANDING
+            if fact.kind is MustKeepKind.FAILURE
+            and fact.status is _STANDING
+            and worked.get(commands.get(fact.operation, ""), 0) > fact.operation
             else fact
             for fact in settled
         ]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -18,6 +19,7 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.stores import EventLog, Ledger
+from orchestra_mem.tiers.known_facts import alike
 from orchestra_mem.types import (
     STATED_FACT,
     Author,
@@ -35,11 +37,10 @@ SHAREABLE_KINDS = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
 """Kinds of facts that can be shared."""
 _STANDS = MustKeepStatus.STANDING
 _HOLDING = (*SHAREABLE_KINDS, MustKeepKind.ROLE)
+_NEVER = datetime.min.replace(tzinfo=UTC)
 # Origin line of a fact that was recorded in the shared log itself, for all projects.
 _RECORDED = "*Shared by a person.*\n\n"
 _TAG = re.compile(r"[^,;*\n]+")
-# Number of the project's newest facts that shared decisions are compared with.
-_REACH = 400
 Told: TypeAlias = tuple[SharedDecision, MustKeep | None]
 """A shared decision, and the project's own fact that contradicts and overrides it (None without such a fact)."""
 
@@ -107,7 +108,9 @@ class SharedDecisions:
         entries = tuple(each for each in self.all() if each.is_for(self.tags)) if self.shown else ()
         if not entries:
             return []
-        own = self.ledger.must_keeps(kinds=_HOLDING, status=_STANDS, limit=_REACH)
+        facts = [MustKeep(kind=each.kind, text=each.text, operation=0, timestamp=_NEVER) for each in entries]
+        found = [*alike(self.ledger, facts), *self.ledger.must_keeps_by_id(self.ledger.words.unindexed())]
+        own = [fact for fact in found if fact.kind in _HOLDING and fact.status is _STANDS]
         if own and self._compared[0] != (entries, own):
             # Imported here, as NumPy loads slowly and most contexts do not need it.
             from orchestra_mem.core.facts.superseding import contradicted
@@ -115,10 +118,8 @@ class SharedDecisions:
             # With the words that people have replaced: a fact that was shared and then reworded is the same fact.
             said = {squeeze(text).casefold(): fact for fact in own for text in (fact.found, fact.text) if text}
             later = {each.number: said.get(squeeze(each.text).casefold()) for each in entries}
-            news = [each for each in entries if squeeze(each.text).casefold() not in said]
-            when = own[0].timestamp
-            facts = [MustKeep(kind=each.kind, text=each.text, operation=0, timestamp=when) for each in news]
-            against = zip(news, contradicted(facts, own), strict=True)
+            news = [at for at, each in enumerate(entries) if squeeze(each.text).casefold() not in said]
+            against = zip([entries[at] for at in news], contradicted([facts[at] for at in news], own), strict=True)
             told = [(each, fact or later.get(each.perhaps_superseded_by)) for each, fact in against]
             self._compared = (entries, own), told
         return self._compared[1] if own else [(each, None) for each in entries]

@@ -26,7 +26,7 @@ from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.documents.shared_document import read_shared
 from tests.builders import cases
 from tests.faces.conftest import Program
-from tests.memories import closed_to_writing, edit, problems_of
+from tests.memories import closed_to_writing, edit, problems_of, record_decisions
 from tests.processes import start
 
 CHILD = "tests.promises.sharing_child"
@@ -463,6 +463,16 @@ def test_the_projects_own_word_stands_where_both_contradict(home: Path, opened: 
     assert part_of(web) == [f'- Not here: "We decided to use PostgreSQL for storage." (from shop); {own}']
     other = opened("other", "We decided to use Redis for the cache.")
     assert part_of(other) == ["- We decided to use PostgreSQL for storage. (from shop)"]
+
+
+def test_the_projects_own_word_stands_however_old_it_is(home: Path, opened: Open) -> None:
+    """A project's own decision overrides a shared one after any number of later decisions."""
+    opened("shop", "We decided to use PostgreSQL for storage.").share_decision("K1")
+    web = opened("web", "We decided to use MySQL for storage.")
+    record_decisions(web, 450)
+    assert len(web.facts()) > 400
+    own = 'in this project: "We decided to use MySQL for storage." (K1)'
+    assert part_of(web) == [f'- Not here: "We decided to use PostgreSQL for storage." (from shop); {own}']
 
 
 def test_a_shared_rule_that_its_own_project_has_reworded_is_not_against_it(home: Path, opened: Open) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from orchestra_mem import OrchestratorContextManager
+from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.stores import EventLog, Ledger, SqlDatabase
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.types import Json, MustKeepStatus, Operation, Session, SessionStatus
 from tests.builders import cases
-from tests.conftest import START
+from tests.conftest import START, Clock
+from tests.memories import record_decisions, say
 
 RULE = "Never deploy on Fridays."
 STANDING, SUPERSEDED = MustKeepStatus.STANDING, MustKeepStatus.SUPERSEDED
@@ -35,6 +38,10 @@ def test_the_next_version_of_a_note_supersedes_what_the_one_before_said(
     assert [(fact.operation, fact.text, fact.status) for fact in facts] == [
         (1, RULE, SUPERSEDED), (1, "Never push to main.", SUPERSEDED), (2, RULE, STANDING),
     ]  # fmt: skip
+
+
+def _ran(command: str, code: int, output: str) -> Json:
+    return {"tool": "shell", "input": command, "exit_code": code, "output": output}
 
 
 @pytest.mark.parametrize(("replaces", "key", "agent"), cases("nothing_else_supersedes_a_note"))
@@ -71,14 +78,83 @@ def test_a_command_that_succeeds_again_is_no_failure_any_more(memory: Orchestrat
     ]  # fmt: skip
     standing = []
     for agent, command, code, output in ran:
-        data: Json = {"tool": "shell", "input": command, "exit_code": code, "output": output}
-        memory.record_operation("tool_use", data, agent=agent)
+        memory.record_operation("tool_use", _ran(command, code, output), agent=agent)
         if apart:
             standing.append({fact.operation for fact in memory.facts()})
     if apart:
         assert standing == [{1}, {1}, {1}, {1, 4}, {4}, {4, 6}]
     assert {fact.operation for fact in memory.facts()} == {4, 6}
     assert {fact.status for fact in memory.facts(standing=False) if fact.operation == 1} == {MustKeepStatus.DONE}
+
+
+_MANY = 450
+_THINGS = ("PostgreSQL", "orders", "invoices", "uploads", "Ann", "import guide")
+_OLD = (
+    "We decided to use PostgreSQL for the orders.", "Ann is responsible for the invoices.",
+    "Uploads may have at most 20 MB.", "We still have to write the import guide.",
+)  # fmt: skip
+_NEW = (
+    "We decided to use MySQL instead of PostgreSQL for the orders.", "From now on Ben is responsible for the invoices.",
+    "From now on uploads may have at most 50 MB.", "The import guide is written.",
+)  # fmt: skip
+
+
+def _record_many(memory: OrchestratorContextManager, kind: str) -> None:
+    """Record facts that nothing ends; each shares words with many others, and some with the facts in `_OLD`."""
+    if kind == "decision":
+        record_decisions(memory, _MANY)
+        return
+    for number in range(_MANY):
+        thing, place = _THINGS[number % len(_THINGS)], f"room{number}"
+        memory.record_operation("tool_use", _ran(f"make {place}", 1, f"error: {thing} not found in {place}"))
+
+
+@pytest.mark.parametrize("kind", ["failure", "decision"])
+def test_no_number_of_facts_keeps_an_older_one_from_being_ended(tmp_path: Path, clock: Clock, kind: str) -> None:
+    """Old facts are superseded and done, whatever other facts came between, after a restart too."""
+    with open_memory(tmp_path, clock=clock) as memory:
+        say(memory, clock, *_OLD)
+        memory.record_operation("tool_use", _ran("pytest -q", 1, "KeyError: 'user'"))
+        _record_many(memory, kind)
+        memory.refresh()
+    with open_memory(tmp_path, clock=clock) as memory:
+        assert len(memory.facts()) > 400
+        say(memory, clock, *_NEW)
+        memory.record_operation("tool_use", _ran("pytest -q", 0, "21 passed"))
+        status = {fact.text: fact.status for fact in memory.facts(standing=False)}
+    done = MustKeepStatus.DONE
+    assert [status[text] for text in _OLD] == [SUPERSEDED, SUPERSEDED, SUPERSEDED, done]
+    assert status["KeyError: 'user'"] is done
+
+
+def test_what_a_person_removed_stays_away_whatever_came_after(tmp_path: Path, clock: Clock) -> None:
+    """A fact that a person removed is not brought back by an agent that repeats it after many others."""
+    with open_memory(tmp_path, clock=clock) as memory:
+        say(memory, clock, "Never deploy on Fridays.")
+        document = memory.episodic_memory.path("project_state")
+        document.write_text(document.read_text().replace("- Never deploy on Fridays. (K1)\n", ""))
+        memory.refresh()
+        record_decisions(memory, _MANY)
+        memory.record_operation("note", {"text": "Never deploy on  FRIDAYS."})
+        found = [fact.status for fact in memory.facts(standing=False) if "FRIDAYS" in fact.text]
+    assert found == [MustKeepStatus.REMOVED]
+
+
+def test_a_memory_of_an_earlier_version_ends_its_facts(tmp_path: Path, clock: Clock) -> None:
+    """Facts that an earlier version stored, without an index of their words, are found and ended."""
+    with open_memory(tmp_path, clock=clock) as memory:
+        say(memory, clock, *_OLD)
+    (path,) = tmp_path.rglob("obra.db")
+    with sqlite3.connect(path) as raw:
+        raw.execute("DROP TABLE must_keep_words")
+        raw.execute("DROP INDEX must_keeps_unindexed")
+        raw.execute("ALTER TABLE must_keeps DROP COLUMN indexed")
+        raw.execute("PRAGMA user_version = 14")
+    raw.close()
+    with open_memory(tmp_path, clock=clock) as memory:
+        say(memory, clock, *_NEW)
+        status = {fact.text: fact.status for fact in memory.facts(standing=False)}
+    assert [status[text] for text in _OLD[:3]] == [SUPERSEDED] * 3
 
 
 def test_a_lighter_remark_takes_no_decision_back(memory: OrchestratorContextManager) -> None:

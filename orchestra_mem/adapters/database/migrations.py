@@ -368,4 +368,17 @@ MIGRATIONS: tuple[str, ...] = (
         until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    # 15: an index of facts by the words that a later fact shares with those that it ends; of the facts that no longer
+    # stand, only those of people are in it
+    """
+    ALTER TABLE must_keeps ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
+    UPDATE must_keeps SET indexed = 1 WHERE status <> 'standing' AND author <> 'person';
+    CREATE INDEX must_keeps_unindexed ON must_keeps (id) WHERE indexed = 0;
+    CREATE TABLE must_keep_words (
+        word INTEGER NOT NULL,
+        fact INTEGER NOT NULL REFERENCES must_keeps (id),
+        PRIMARY KEY (word, fact)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX must_keep_words_fact ON must_keep_words (fact);
+    """,
 )

@@ -14,6 +14,7 @@ from functools import lru_cache
 from math import exp, log, log1p, sqrt
 from operator import mul, ne
 
+from orchestra_mem.core.facts.candidates import HOLDING, MAX_CHARS, UNFINISHED, words_of
 from orchestra_mem.core.facts.classifier import load_table, rarity_of
 from orchestra_mem.core.facts.values import value_likelihood
 from orchestra_mem.core.text import content_stems
@@ -21,15 +22,12 @@ from orchestra_mem.types import MustKeep, MustKeepKind
 
 PERHAPS = 0.008
 """Least likelihood at which an active fact is marked as perhaps superseded: `superseded_by` is set."""
-HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
-UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
 # Module-level names, because looking up a member of an enum takes as long as computing a feature.
 _COMPLETION, _FAILURE, _OPEN, _ROLE = (
     MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE,
 )  # fmt: skip
 _KINDS = (*HOLDING, *UNFINISHED, _COMPLETION)
 _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKeepKind}
-_MAX_CHARS = 400
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+")
 # `room 12`, `part 3`: one of several things of a kind. Longer numbers are values: `port 8080`, `under 200 ms`.
 _LABEL = re.compile(r"([^\W\d_]+) #?(\d{1,2}|[A-H])\b")
@@ -58,8 +56,8 @@ class Topic:
 @lru_cache(maxsize=2_048)
 def topic_of(text: str) -> Topic:
     """Return the topic of a text; a long text is truncated."""
-    text = text[:_MAX_CHARS]
-    words = {word: rarity_of(word) for word in content_stems(text) if not word[0].isdigit()}
+    text = text[:MAX_CHARS]
+    words = {word: rarity_of(word) for word in words_of(text)}
     return Topic(
         words=words,
         weight=sum(words.values()),
@@ -72,7 +70,7 @@ def topic_of(text: str) -> Topic:
 @lru_cache(maxsize=1_024)
 def _form_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the words of a text in order, and the same with "" for each stop word. Few facts need them."""
-    said = tuple(_WORD.findall(text[:_MAX_CHARS].lower()))
+    said = tuple(_WORD.findall(text[:MAX_CHARS].lower()))
     return said, tuple(word if content_stems(word) else "" for word in said)
 
 

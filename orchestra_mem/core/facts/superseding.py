@@ -13,9 +13,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
+from orchestra_mem.core.facts.candidates import HOLDING, UNFINISHED, keys_near, nearest, subject_of, word_keys
 from orchestra_mem.core.facts.classifier import signs_of
-from orchestra_mem.core.facts.pairs import HOLDING, PERHAPS, UNFINISHED, Topic, likelihood, topic_of
-from orchestra_mem.core.facts.states import state_of
+from orchestra_mem.core.facts.pairs import PERHAPS, likelihood, topic_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 SURE, REPORTED = 0.40, 0.35
@@ -33,8 +33,6 @@ _NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can re
 _OPEN = 0.0  # least logit at which a fact leaves open what it says: it ends nothing for sure
 _POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
 _FEW = 3.0  # a topic up to this weight names nothing
-_COMMON = 40  # words of more facts than this are used only if rarer words find no candidate
-_MAX_CANDIDATES = 24
 
 
 def settle(
@@ -123,7 +121,7 @@ def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[Must
         standing.add(number, fact)
     found: list[MustKeep | None] = []
     for fact in facts:
-        near = [by[number] for number in standing.near(topic_of(fact.text))]
+        near = [by[number] for number in standing.near(fact)]
         likeliest = max(near, key=lambda each: _both_ways(fact, each), default=None)
         found.append(likeliest if likeliest and _both_ways(fact, likeliest) >= AGAINST else None)
     return found
@@ -142,19 +140,11 @@ def _signs(text: str) -> tuple[float, ...]:
     return tuple(signs_of([text])[0].tolist())
 
 
-@lru_cache(maxsize=2_048)
-def _subject_of(text: str) -> str:
-    """Return what an outcome such as `status: failed (deploy the shop)` is about; empty for other facts."""
-    name, _, rest = text.partition(": ")
-    value, _, about = rest.partition(" (")
-    return about[:-1] if about.endswith(")") and state_of(name, value, about=about) else ""
-
-
 def _subjects_of(facts: Iterable[MustKeep]) -> dict[int, tuple[str, ...]]:
     """Return the subjects of the outcomes that each operation has left unfinished."""
     subjects: dict[int, set[str]] = defaultdict(set)
     for fact in facts:
-        if fact.kind in UNFINISHED and fact.operation and (subject := _subject_of(fact.text)):
+        if fact.kind in UNFINISHED and fact.operation and (subject := subject_of(fact.text)):
             subjects[fact.operation].add(subject)
     return {operation: tuple(sorted(each)) for operation, each in subjects.items()}
 
@@ -173,7 +163,7 @@ class Standing:
         self, agents: Mapping[int, str | None] | None = None, subjects: Mapping[int, tuple[str, ...]] | None = None
     ) -> None:
         self._agents, self._subjects = agents or {}, subjects or {}
-        self._facts: dict[int, Topic] = {}
+        self._facts: dict[int, Sequence[str]] = {}  # with the keys of their words
         self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
         self._said: dict[tuple[object, ...], int] = {}
         # The operations that had an outcome about a subject, and the unfinished facts of operations.
@@ -183,20 +173,19 @@ class Standing:
     def add(self, number: int, fact: MustKeep) -> None:
         """Add a fact if it is of a kind that can be changed."""
         if fact.kind in _CHANGED:
-            self._facts[number] = topic = topic_of(fact.text)
-            for word in topic.words:
+            self._facts[number] = words = word_keys(fact.text, fact.kind)
+            for word in words:
                 self._by_word[word][number] = None
         if fact.kind in _REPEATED:
             self._said[self._saying(fact)] = number
         if fact.kind in UNFINISHED and fact.operation:
             self._unfinished[fact.operation][number] = None
-            if subject := _subject_of(fact.text):
+            if subject := subject_of(fact.text):
                 self._tries[subject][fact.operation] = None
 
     def remove(self, number: int) -> None:
         """Remove a fact that is no longer active."""
-        topic = self._facts.pop(number, None)
-        for word in topic.words if topic else ():
+        for word in self._facts.pop(number, ()):
             self._by_word[word].pop(number, None)
 
     def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], signs: Sequence[float]) -> list[tuple[int, bool]]:
@@ -211,10 +200,9 @@ class Standing:
             repeated.append((before, True))
         if fact.kind in UNFINISHED:
             return repeated
-        topic = topic_of(fact.text)
-        about = _subject_of(fact.text) if fact.kind is _COMPLETION else ""
+        about = subject_of(fact.text) if fact.kind is _COMPLETION else ""
         chances: dict[int, float] = {}
-        for number in self.near(topic):
+        for number in self.near(fact):
             older = facts[number]
             others = self._subjects_of(older) if about else ()
             if not self._concerns(fact, older) or (others and about not in others):
@@ -223,7 +211,7 @@ class Standing:
                 repeated.append((number, True))
             elif may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
                 chances[number] = chance
-        if not repeated and not chances and topic.weight <= _FEW and signs[0] >= _POINTS:
+        if not repeated and not chances and topic_of(fact.text).weight <= _FEW and signs[0] >= _POINTS:
             return self._pointed_at(fact, facts)
         least = REPORTED if fact.kind is _COMPLETION else SURE
         likeliest = sorted(chances, key=lambda number: -chances[number])
@@ -239,18 +227,18 @@ class Standing:
 
         Failures of an operation with outcomes of several subjects may belong to any of these, and are not ended.
         """
-        about = _subject_of(fact.text) if fact.kind is _COMPLETION and fact.text.partition(":")[0] in _WHOLE else ""
+        about = subject_of(fact.text) if fact.kind is _COMPLETION and fact.text.partition(":")[0] in _WHOLE else ""
         for operation in self._tries.get(about, ()) if about else ():
             alone = self._subjects.get(operation) == (about,)
             for number in self._unfinished[operation]:
                 older = facts[number]
-                ends = _subject_of(older.text) == about or (alone and older.kind is _FAILURE)
+                ends = subject_of(older.text) == about or (alone and older.kind is _FAILURE)
                 if ends and number in self._facts and self._concerns(fact, older) and may_change(fact, older):
                     yield number
 
     def _subjects_of(self, fact: MustKeep) -> Collection[str]:
         """Return the tasks that an outcome or an error may belong to; empty if no outcome names one."""
-        if own := _subject_of(fact.text):
+        if own := subject_of(fact.text):
             return (own,)
         return self._subjects.get(fact.operation, ()) if fact.kind is _FAILURE else ()
 
@@ -263,18 +251,10 @@ class Standing:
         agent = self._agents.get(newer.operation)
         return agent is None or agent == self._agents.get(older.operation)
 
-    def near(self, topic: Topic) -> Iterable[int]:
-        """Return the numbers of facts that share a word with a topic, by rarity of the word, then newest first."""
-        known = sorted((self._by_word[word] for word in topic.words if word in self._by_word), key=len)
-        near: dict[int, None] = {}
-        for numbers in known:
-            if near and len(numbers) > _COMMON:
-                break
-            for number in reversed(numbers):
-                near[number] = None
-                if len(near) >= _MAX_CANDIDATES:
-                    return near
-        return near
+    def near(self, fact: MustKeep) -> Iterator[int]:
+        """Yield the numbers of facts that share a word with a later fact, of the kinds that it may end."""
+        for words, most in keys_near(fact)[0]:
+            yield from nearest((self._by_word[word] for word in words if word in self._by_word), most)
 
     def _pointed_at(self, fact: MustKeep, facts: Sequence[MustKeep]) -> list[tuple[int, bool]]:
         """Return the last decision or rule, if near: `Scrap that.` takes it back without naming it."""
