@@ -368,4 +368,8 @@ MIGRATIONS: tuple[str, ...] = (
         until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    # 15: time when a person last saved a shared document
+    """
+    ALTER TABLE shared_files ADD COLUMN saved INTEGER;
+    """,
 )
