@@ -345,7 +345,8 @@ class SharedFile:
     """A revision of a document that several machines share over a server.
 
     `name` is the same on every machine. `text` is None after the document was removed or moved; after a move,
-    `moved_to` is its new name. `revision` counts changes over all files; `machine` made this change.
+    `moved_to` is its new name. `revision` counts changes over all files; `machine` made this change. `saved`: When a
+    person last saved the document, by the clock of that machine; None if it is unknown.
     """
 
     name: str
@@ -353,3 +354,4 @@ class SharedFile:
     text: str | None
     moved_to: str = ""
     machine: str = ""
+    saved: datetime | None = None

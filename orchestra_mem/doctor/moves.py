@@ -114,7 +114,9 @@ def reactivate(project: Path, settings: Settings, *, old_place_lost: bool = Fals
 def _words(route: str, old: Settings, new: Settings) -> str:
     """Return the message for programs that open the old database: the memory's new place, and how to proceed."""
     todo = (
-        "set storage.url and storage.schema_name to the new place" if new.storage.url else "only that folder can use it"
+        "set storage.url and storage.schema_name to the new place"
+        if new.storage.url
+        else "there, remove storage.url from .obra/config.yaml; no other folder can use it"
     )
     back = "URL`, with the URL in storage.url" if old.storage.url else f"{TO_FILE}`"
     return (

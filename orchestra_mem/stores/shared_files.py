@@ -15,11 +15,12 @@ _FILES = Table("shared_files", SharedFile)
 # Regular expressions, as most texts have no surrogates: `str.translate` takes 30 times as long on such texts.
 _GIVEN, _HELD = re.compile("[\udc80-\udcff]"), re.compile("[\U0010fe80-\U0010feff]")
 _PUT = (
-    "INSERT INTO shared_files (name, revision, text, moved_to, machine) "
-    "SELECT :name, coalesce(max(revision), 0) + 1, :text, :moved_to, :machine FROM shared_files WHERE 1 = 1 "
+    "INSERT INTO shared_files (name, revision, text, moved_to, machine, saved) "
+    "SELECT :name, coalesce(max(revision), 0) + 1, :text, :moved_to, :machine, :saved FROM shared_files WHERE 1 = 1 "
     "ON CONFLICT (name) DO UPDATE SET revision = excluded.revision, text = excluded.text, "
-    "moved_to = excluded.moved_to, machine = excluded.machine WHERE shared_files.revision = :revision "
-    "RETURNING revision"
+    "moved_to = excluded.moved_to, machine = excluded.machine, "
+    "saved = CASE WHEN excluded.saved > coalesce(shared_files.saved, 0) THEN excluded.saved "
+    "ELSE shared_files.saved END WHERE shared_files.revision = :revision RETURNING revision"
 )
 
 

@@ -21,9 +21,9 @@ def text(rows: list[str]) -> str:
     return HEAD + "".join(f"\n{row}\n\n" if row.startswith("###") else f"{row}\n" for row in rows)
 
 
-def together(opened: str, theirs: str, mine: str) -> str:
+def together(opened: str, theirs: str, mine: str, *, is_later: bool = True) -> str:
     """Merge two changes of one opened text."""
-    return merge_copy([Copy(7, opened)], theirs, Copy(7, mine), machines=MACHINES)
+    return merge_copy([Copy(7, opened)], theirs, Copy(7, mine), machines=MACHINES, is_later=is_later)
 
 
 @given(body=st.text(), number=st.integers(0, 10**9), ends=st.sampled_from(["\n", "\r\n"]), own=st.booleans())
@@ -43,8 +43,10 @@ def test_a_text_without_front_matter_bears_no_number(body: str) -> None:
     assert stamped("# Log\n", 4) == "# Log\n"
 
 
-@given(opened=lines, theirs=lines, mine=lines)
-def test_each_ones_lines_stand_and_each_ones_deletions(opened: list[str], theirs: list[str], mine: list[str]) -> None:
+@given(opened=lines, theirs=lines, mine=lines, is_later=st.booleans())
+def test_each_ones_lines_stand_and_each_ones_deletions(
+    opened: list[str], theirs: list[str], mine: list[str], is_later: bool
+) -> None:
     """Lines that either side added are in the result, and lines that either side deleted are not; nothing else is.
 
     The same holds for the heading of an entry, whatever the other side wrote below it.
@@ -52,7 +54,7 @@ def test_each_ones_lines_stand_and_each_ones_deletions(opened: list[str], theirs
     # Both sides keep the order of the opened text: moved lines are not tested here.
     order = {row: place for place, row in enumerate(dict.fromkeys([*opened, *theirs, *mine]))}
     theirs, mine = (sorted(rows, key=order.__getitem__) for rows in (theirs, mine))
-    found = together(text(opened), text(theirs), text(mine))
+    found = together(text(opened), text(theirs), text(mine), is_later=is_later)
     rows = [row for row in found.partition("## Notes\n")[2].split("\n") if row]
     kept = {row for row in opened if row in theirs and row in mine}
     assert set(rows) == kept | (set(theirs) - set(opened)) | (set(mine) - set(opened))
@@ -83,12 +85,16 @@ def test_a_side_that_did_nothing_takes_the_others_text() -> None:
     ],
 )
 def test_a_fact_that_both_have_changed(theirs: str | None, mine: str | None, stands: str | None) -> None:
-    """Of two wordings the local one stays and the other is shown as a conflict; a rewording wins over a deletion."""
-    found = together(text([FACT]), text([theirs] if theirs else []), text([mine] if mine else []))
-    assert [row for row in found.split("\n") if row.startswith("- ")] == ([stands] if stands else [])
-    conflicts = [block.machine.strip() for block in find_conflicts(found)]
-    assert conflicts == ([theirs] if theirs and mine and theirs != mine else [])
-    assert not conflicts or "from laptop and was kept; desk has this instead" in found
+    """Of two wordings the later one stays and the other is shown as a conflict; a rewording wins over a deletion."""
+    for is_later, kept, other in ((True, mine, theirs), (False, theirs, mine)):
+        sides = text([theirs] if theirs else []), text([mine] if mine else [])
+        found = together(text([FACT]), *sides, is_later=is_later)
+        rows = [row for row in found.split("\n") if row.startswith("- ")]
+        assert rows == [each for each in [kept if theirs and mine else stands] if each]
+        conflicts = [block.machine.strip() for block in find_conflicts(found)]
+        assert conflicts == ([other] if theirs and mine else [])
+        said = "from laptop and was kept; desk has" if is_later else "from desk and was kept; laptop has"
+        assert not conflicts or f"{said} this instead" in found
 
 
 def test_a_fact_that_one_brought_back_while_the_other_reworded_it_is_shown_with_both_wordings() -> None:

@@ -299,9 +299,8 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
 
     recorded: list[object] = []
     with desk.open() as there:
-        assert re.search(
-            r"moved from schema .* to .*obra.db on .*: only that folder can", moves(there, laptop.config, SMALL)
-        )
+        told = moves(there, laptop.config, SMALL)
+        assert re.search(r"moved from schema .* to .*obra.db on .*: there, remove storage.url from", told)
     with pytest.raises(StorageError, match=r"old place again as well.*`orchestra-mem move --to URL`, with the URL in"):
         desk.open()
     with laptop.open(config=SMALL) as here:

@@ -106,6 +106,34 @@ def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -
         assert laptop.text() == desk.text()
 
 
+@pytest.mark.parametrize(("days_ago", "sides"), [(1, ("laptop", "desk")), (9, ("desk", "laptop"))])
+def test_of_two_wordings_the_one_saved_later_stands_in_whatever_order_they_arrive(
+    laptop: Machine, desk: Machine, days_ago: int, sides: tuple[str, str]
+) -> None:
+    """What a person saved offline five days ago replaces an older wording, not a newer one; a conflict shows both.
+
+    When the machine itself wrote the document does not count. All other lines of both people stay.
+    """
+    laptop.open().close()
+    desk.open().close()
+    words = {"laptop": "rolls by the score", "desk": "rolls by the piece"}
+    desk.edit("## Decisions", "## Notes\n\n- written on the train\n\n## Decisions")
+    for machine, days in ((desk, 5), (laptop, days_ago)):
+        machine.edit("rolls by the dozen", words["desk" if machine is desk else "laptop"])
+        saved = time.time() - days * 86_400
+        os.utime(machine.log, (saved, saved))
+    with laptop.open() as here:
+        here.record_operation("decision", {"text": "We bake the almond cake on Sundays."})
+        here.refresh()
+    with desk.open() as there:
+        assert f"We sell {words[sides[0]]}." in [fact.text for fact in there.facts()]
+        ((_, block),) = there.conflicts()
+        assert (block.sides, words[sides[1]] in block.machine) == (sides, True)
+    laptop.open().close()
+    assert laptop.text() == desk.text()
+    assert all(each in desk.text() for each in ("- written on the train", "almond cake", *words.values()))
+
+
 def test_a_secret_that_is_taken_out_on_one_machine_leaves_the_others_documents(laptop: Machine, desk: Machine) -> None:
     """A secret removed on one machine leaves the other's documents; each removes it from its record of copies."""
     laptop.edit("## Decisions", f"## Notes\n\nThe token is {SECRET}.\n\n## Decisions")

@@ -381,4 +381,8 @@ MIGRATIONS: tuple[str, ...] = (
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX must_keep_words_fact ON must_keep_words (fact);
     """,
+    # 16: time when a person last saved a shared document
+    """
+    ALTER TABLE shared_files ADD COLUMN saved INTEGER;
+    """,
 )

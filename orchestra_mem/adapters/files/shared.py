@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import takewhile
 from pathlib import Path
@@ -186,7 +187,7 @@ class SharedDocumentStore(FileDocumentStore):
         if known is None:
             return
         if mine is not None and mine.text.strip() and mine.stamp == known.stamp and mine.text != known.text:
-            self._share(name, mine)
+            self._share(name, mine, saved=self._saved_at(self._path(name)))
         else:
             self._write(self._file(name, known.text), known.text, mine)
 
@@ -194,7 +195,7 @@ class SharedDocumentStore(FileDocumentStore):
         """Write the server's text to the local copy. If a local edit is merged in, the result is shared first."""
         text, revision, path = self._merged(file, theirs, mine), file.revision, self._path(file.name)
         if text != theirs:
-            revision = self._share_text(file.name, text, mine, known=revision)
+            revision = self._share_text(file.name, text, mine, known=revision, saved=self._saved_at(path))
             self._copies.remember_sent(file.name, text)
         if mine is None or mine.text != text:
             self._check_change(path)
@@ -211,12 +212,16 @@ class SharedDocumentStore(FileDocumentStore):
         if not (held := self._copies.held(file.name)):
             logger.warning("%s: the local text is kept as a version; another machine's text is current", file.name)
             return theirs
-        return merge_copy(held, theirs, mine, machines=(self._machine, file.machine))
+        is_later = file.saved is None or self._saved_at(self._path(file.name)) >= file.saved
+        return merge_copy(held, theirs, mine, machines=(self._machine, file.machine), is_later=is_later)
 
-    def _keep_edit(self, path: Path, text: str) -> None:
+    def _saved_at(self, path: Path) -> datetime:
         if (state := self.state(path)) is None:
             raise DocumentConflictError(f"{path} is being saved")
-        saved, name = datetime.fromtimestamp(state.modified_ns / 1e9, UTC), version_document(path, self._versions)
+        return datetime.fromtimestamp(state.modified_ns / 1e9, UTC)
+
+    def _keep_edit(self, path: Path, text: str) -> None:
+        saved, name = self._saved_at(path), version_document(path, self._versions)
         self.keep_version(name, text, time=saved, author=Author.PERSON, reason=VersionReason.EDIT, like=path)
 
     def _take_away(self, file: SharedFile, mine: Copy | None) -> None:
@@ -226,7 +231,7 @@ class SharedDocumentStore(FileDocumentStore):
             self._keep_edit(self._path(file.name), mine.text)
         if mine is not None and known is not None and mine.text != known.text:
             if not file.moved_to:
-                self._share(file.name, mine, known=file.revision)
+                self._share(file.name, mine, known=file.revision, saved=self._saved_at(self._path(file.name)))
                 return
             there = self.read(self._path(file.moved_to))
             text = merge_copy(self._copies.held(file.name), there or "", mine, machines=(self._machine, file.machine))
@@ -237,15 +242,17 @@ class SharedDocumentStore(FileDocumentStore):
 
     # Sharing
 
-    def _share(self, name: str, copy: Copy, *, known: int | None = None) -> None:
-        """Store a local copy's content as a new revision."""
-        self._note(name, self._share_text(name, copy.text, copy, known=known), copy)
+    def _share(self, name: str, copy: Copy, *, known: int | None = None, saved: datetime | None = None) -> None:
+        """Store a local copy's content as a new revision. `saved`: When a person saved it, None if the machine did."""
+        self._note(name, self._share_text(name, copy.text, copy, known=known, saved=saved), copy)
 
-    def _share_text(self, name: str, text: str, mine: Copy | None, *, known: int | None = None) -> int:
+    def _share_text(
+        self, name: str, text: str, mine: Copy | None, *, known: int | None = None, saved: datetime | None = None
+    ) -> int:
         """Store a text that includes the local edit `mine`; return its revision. A crash before the reply is safe."""
         if mine is not None and _VERSIONS not in name:
             self._copies.begin_sending(name, text, mine)
-        return self._files.put(self._file(name, text, known=known))
+        return self._files.put(replace(self._file(name, text, known=known), saved=saved))
 
     def _share_removal(self, path: Path) -> None:
         if (name := self._name(path)) is not None and self._copies.revision(name):

@@ -44,16 +44,19 @@ def unstamped(text: str) -> tuple[str, int | None]:
     return text[: found.start()] + text[found.end() :], int(found["number"])
 
 
-def merge_copy(held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple[str, str]) -> str:
+def merge_copy(
+    held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple[str, str], is_later: bool = True
+) -> str:
     """Apply an edit that was saved on this machine to the text of another machine.
 
-    If both changed the same lines, this machine's stay and the other's follow in a conflict block.
+    If both changed the same lines, those saved later stay and the other's follow in a conflict block.
 
     Args:
         held: Earlier texts of this machine's copy, oldest first.
         theirs: Current text of the document.
         mine: Copy that was saved on this machine.
         machines: Names of this machine and of the other.
+        is_later: Whether the copy was saved after the last person's save of the current text.
     """
     known = [copy.text for copy in held if mine.stamp in (copy.stamp, None)]
     said, *texts = _as_in(theirs, mine.text, *known)
@@ -61,7 +64,8 @@ def merge_copy(held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple
         opened = shared(theirs, said)  # older than all known texts: no line counts as deleted
     else:
         opened = nearest(texts, said) if mine.stamp is None else ancestor(texts, said)
-    return mark(merge_people(opened, theirs, said), machines)
+    earlier, later = (theirs, said) if is_later else (said, theirs)
+    return mark(merge_people(opened, earlier, later), machines if is_later else machines[::-1])
 
 
 def _as_in(theirs: str, *texts: str) -> Iterator[str]:
