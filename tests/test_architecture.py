@@ -44,9 +44,9 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_150,
-    "orchestra_mem/core": 13_210,
-    "orchestra_mem/core/context": 1_090,
+    "orchestra_mem": 55_180,
+    "orchestra_mem/core": 13_220,
+    "orchestra_mem/core/context": 1_100,
     "orchestra_mem/core/documents": 3_720,
     "orchestra_mem/core/facts": 2_020,
     "orchestra_mem/core/summaries": 1_340,
@@ -56,12 +56,12 @@ MAX_LINES = {
     "orchestra_mem/tiers": 5_050,
     "orchestra_mem/stores": 1_820,
     "orchestra_mem/adapters": 9_720,
-    "orchestra_mem/memory": 3_470,
+    "orchestra_mem/memory": 3_480,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_500,
-    "tests": 36_820,
+    "tests": 36_850,
     "benchmarks": 10_540,
 }
 MAX_MODULE_LINES = 400

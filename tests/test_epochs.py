@@ -12,7 +12,7 @@ from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.memory.context_items import document_items
 from orchestra_mem.types import DocumentName
-from tests.conftest import RULES, Clock
+from tests.conftest import Clock
 from tests.conftest import record as record_steps
 from tests.memories import edit, live, session_of
 from tests.timing import assert_quick
@@ -87,40 +87,48 @@ def test_pinned_sections_go_before_what_is_not(memory: OrchestratorContextManage
 
 
 def test_a_shortened_section_keeps_what_a_person_wrote() -> None:
-    """If a section is shortened, a person's lines stay in it before newer ones of the machine, in order."""
+    """A shortened section keeps as many lines as fit, a person's before newer ones of the machine, in order."""
     text = "## Rules\n\n" + "".join(f"- Rule {number} holds. (K{number})\n" for number in range(1, 41))
-    own = frozenset({"2", "5"})
-    (item,) = document_items(DocumentName.PROJECT_STATE, Part.PROJECT_STATE, split_blocks(text), own)
-    shown = [line for line in item.forms[0].splitlines() if line.startswith("- ")]
+    weights = {"2": 3.0, "5": 3.0}
+    (item,) = document_items(DocumentName.PROJECT_STATE, Part.PROJECT_STATE, split_blocks(text), weights)
+    shown = [line for line in item.forms[7].splitlines() if line.startswith("- ")]
     assert shown == [f"- Rule {number} holds. (K{number})" for number in (2, 5, *range(35, 41))]
-    assert "other lines are left out here" in item.forms[0]
+    assert "*(32 other lines are left out here)*" in item.forms[7]
 
 
-@pytest.mark.parametrize("query", [None, "how do I cook pasta?"])
-def test_more_tokens_never_show_fewer_rules(memory: OrchestratorContextManager, query: str | None) -> None:
-    """Rules come before all other sections: half of them in a small context, and all in any that has room for them."""
-    for rule in RULES:
-        memory.record_operation("message", {"role": "user", "text": rule})
-    for number in range(12):
-        memory.record_operation(
-            "insight", {"text": f"We found out that part {number} of the parser is slow in winter."}
-        )
-    record(memory, 10)
+SUBJECTS = (
+    "billing code", "search index", "customer addresses", "release branch", "staging database", "price tables",
+    "mail templates", "audit log", "payment keys", "test fixtures", "docker images", "old importer", "tax rules",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("query", [None, "how do I cook pasta?", "What does function 7 do?"])
+def test_rules_come_before_all_but_the_newest_messages(memory: OrchestratorContextManager, query: str | None) -> None:
+    """A larger budget shows no fewer rules, and until all are shown, messages have about a quarter of it."""
+    told = [f"Never change the {subject} without asking {who} first." for subject in SUBJECTS for who in ("Ann", "Ben")]
+    for rule in told:
+        memory.record_operation("user_message", {"role": "user", "text": rule}, agent="user")
     memory.refresh()
-    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
     links = "".join(f"- https://wiki.example/pages/{number}\n" for number in range(1, 8))
+    path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
     edit(path, ("## Rules\n", f"## Links\n\n{links}\n## Rules\n"))
     memory.flush_session()
-
-    def rules(budget: int) -> int:
+    for number in range(40):
+        memory.record_operation("user_message", {"role": "user", "text": f"What does function {number} do?"})
+        memory.record_operation("agent_message", {"role": "assistant", "text": f"Function {number} sums the rows."})
+    shown = []
+    for budget in range(200, 2_000, 25):
         context = memory.get_orchestrator_context("x", budget, query=query)
         assert context.tokens <= budget
-        return sum(rule in context.text(Part.PROJECT_STATE) for rule in RULES)
-
-    assert 4 in map(rules, range(60, 160, 5))
-    shown = [*map(rules, (*range(165, 300, 5), *range(300, 1_800, 50)))]  # at 160 the preamble appears
+        shown.append(sum(f"- {rule}" in context.text(Part.PROJECT_STATE) for rule in told))
+        if shown[-1] < len(told):
+            assert shown[-1] > 0
+            messages = [p for p in context.placements if p.part in (Part.SESSION, Part.OPERATIONS) and p.text]
+            assert sum(p.tokens for p in messages) <= budget / 4 + 10
+            assert query or "Function 39 sums" in messages[-1].text
+            assert "wiki.example" not in context.prefix
     assert shown == sorted(shown)
-    assert shown[-1] == 7
+    assert shown[-1] == len(told)
 
 
 @pytest.mark.parametrize("by_hand", [100, 300])

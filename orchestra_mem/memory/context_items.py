@@ -53,7 +53,8 @@ class Snapshot:
 
 # Priority bonus that puts operations with a decision, rule, role or open item before all others.
 _FACTS_FIRST = 1e12
-_SHORT_LINES, _FEW_LINES = 8, 4
+_SHORT_LINES = 8  # shown of a shortened section at least
+_MOST_FORMS = 60
 FACT_NUMBER = re.compile(r"\(K(\d{1,18})\)")
 _REPEATED_CHARS = 200  # longest operation that can take the place of its decision
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -69,17 +70,16 @@ def operation_item(entry: Entry, whole_from: int = 0, holding: Container[int] = 
     )  # fmt: skip
 
 
-def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], own: frozenset[str]) -> list[Item]:
+def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], weights: Mapping[str, float]) -> list[Item]:
     """Make an item of each section of a document, except for sections without content.
 
-    A shortened section keeps the lines of people first, whose facts have the numbers `own`.
+    A shortened section keeps the lines with the weightiest facts; `weights` are those of the facts, by number.
     """
     items: list[Item] = []
     priorities = _entry_priorities(blocks) if part is Part.DECISIONS else {}
     for position, block in enumerate(blocks):
         is_rules = SECTIONS[name].get(block.title.lower()) is MustKeepKind.CONSTRAINT
-        least = _FEW_LINES if is_rules else 2 * _SHORT_LINES
-        forms = _section_forms(block.text, own.intersection(FACT_NUMBER.findall(block.text)), least)
+        forms = _section_forms(block.text, weights, 1 if is_rules else _SHORT_LINES)
         if forms:
             priority = priorities.get(position, -position)
             key = f"{name.value}/{block.title or 'text'}"
@@ -147,7 +147,7 @@ def session_items(document: SessionDocument, border: int, untold: Container[int]
         elif part.summary:
             key, forms = f"summary {part.summary}", _summary_forms(block.text)
         else:
-            key, forms = f"session/{block.title or 'text'}", _section_forms(block.text)
+            key, forms = f"session/{block.title or 'text'}", _section_forms(block.text, {})
         if forms:
             priority = position + _FACTS_FIRST * (part.operation in untold)
             items.append(_item(key, Part.SESSION, forms, priority, block, f"session document:{block.line}"))
@@ -168,23 +168,20 @@ def named_apart(items: Sequence[Item]) -> list[Item]:
     return result
 
 
-@lru_cache(maxsize=256)
-def _section_forms(text: str, own: frozenset[str] = frozenset(), least: int = 2 * _SHORT_LINES) -> tuple[str, ...]:
-    """Return a section's forms: short ones with its heading, `own` and last (newest) lines, and the full text.
+def _section_forms(text: str, weights: Mapping[str, float], least: int = _SHORT_LINES) -> tuple[str, ...]:
+    """Return a section's forms: its heading with `least` or more lines, the weightiest and newest, and the full text.
 
-    A section of at most `least` lines has only the last one.
+    A section of fewer than twice as many lines has only its full text.
     """
     full = shown_text(section_as_read(text))
-    lines = full.splitlines(keepends=True)
-    if len(lines) <= least:
-        return (full,) if full else ()
-    numbers = range(1, len(lines))
-    kept = sorted(numbers, key=lambda number: (own.isdisjoint(FACT_NUMBER.findall(lines[number])), -number))
+    heading, *lines = [line for line in full.splitlines(keepends=True) if line.strip()] or [""]
+    weight = [max((weights.get(number, 0.0) for number in FACT_NUMBER.findall(line)), default=0.0) for line in lines]
+    ranked = sorted(range(len(lines)), key=lambda number: (-weight[number], -number))
     forms = []
-    for count in sorted({min(_SHORT_LINES, len(lines) // 2), len(lines) // 2}):
-        told = f"*({len(lines) - 1 - count:,} {'other' if own else 'earlier'} lines are left out here)*\n"
-        forms.append(shown_text(f"{lines[0]}{told}{''.join(lines[number] for number in sorted(kept[:count]))}"))
-    return (*forms, full)
+    for count in range(least, len(lines) if len(lines) >= 2 * least else 0, 1 + len(lines) // _MOST_FORMS):
+        told = f"*({len(lines) - count:,} other lines are left out here)*\n"
+        forms.append(shown_text(f"{heading}{told}{''.join(lines[number] for number in sorted(ranked[:count]))}"))
+    return (*(form for form in forms if len(form) < len(full)), full) if full else ()
 
 
 @lru_cache(maxsize=128)

@@ -13,9 +13,9 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from orchestra_mem.core.context.assembly import Epoch, begin_epoch
+from orchestra_mem.core.context.assembly import NEWEST_SHARE, PREAMBLE, Epoch, begin_epoch
 from orchestra_mem.core.context.continuity import TurnWindow, first_of_turns, latest_messages
-from orchestra_mem.core.context.items import Item, Part
+from orchestra_mem.core.context.items import Item, Part, border_line
 from orchestra_mem.core.context.rendered import OrchestratorContext, recalled_tokens, with_recalled
 from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
@@ -38,7 +38,7 @@ from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
-from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus, Operation
+from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus, Operation
 
 if TYPE_CHECKING:
     from orchestra_mem.core.search.disclosure import Recalled
@@ -173,7 +173,7 @@ class EpochKeeper:
         # Reserve no room for recalled memories while search is unavailable.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
         asked = recalled is not None and self.settings.retrieval.context_share > 0 and not unavailable
-        wanted = self._wanted_room(recalled, budget_tokens) if recalled is not None and asked else _Room()
+        wanted = self._wanted_room(recalled, budget_tokens, now) if recalled is not None and asked else _Room()
         key = budget_tokens, asked, measure_turns
         # A context restricted to some agents gets a separate epoch, so that the shared one neither leaks nor ends.
         running = self._continue_or_begin(key, now, wanted) if now.is_whole else self._begin(key, now, wanted)
@@ -182,21 +182,24 @@ class EpochKeeper:
             return replace(context, notes=(*context.notes, *recalled.notes))
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
 
-    def _wanted_room(self, recalled: Recalled, budget_tokens: int) -> _Room:
+    def _wanted_room(self, recalled: Recalled, budget_tokens: int, now: Snapshot) -> _Room:
         """Return the room for a query's recalled memories, each number rounded up to one of a few.
 
-        So queries of about the same need share an epoch.
+        So queries of about the same need share an epoch. Guesses that stand in a document need no room.
         """
         most = min(int(self.settings.retrieval.context_share * budget_tokens), _MOST_RECALLED_TOKENS)
         step = max(1, most // _ROOMS) if budget_tokens > _CHANGING_TOKENS else 1
-        items = recalled.items
-        sure = [item for item, each in zip(items, recalled.recollections, strict=True) if not each.hit.perhaps]
+        documents = [block.text for name in DocumentName for block in self.episodic.blocks(name)] * now.is_whole
+        there = f" {_cached_plain_words(''.join(documents))} "
+        pairs = [*zip(recalled.items, recalled.recollections, strict=True)]
+        sure = [item for item, each in pairs if not each.hit.perhaps]
+        new = [item for item, each in pairs if not (each.hit.perhaps and f" {plain_words(each.passage)} " in there)]
 
         def rounded(wanted: Sequence[Item]) -> int:
             needed = recalled_tokens(wanted, most, self.session.counter)
             return min(most, max(step, -(-needed // step) * step))
 
-        return _Room(rounded(sure), rounded(items), most)
+        return _Room(rounded(sure), rounded(new), most)
 
     def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
         """Return the last context for a budget, without its recalled memories and with a note that it is stale.
@@ -301,12 +304,10 @@ class EpochKeeper:
         shown_blocks = (block for several in blocks.values() for block in several)
         numbers = {number for block in shown_blocks for number in FACT_NUMBER.findall(block.text)}
         told = self.session.ledger.must_keeps_by_id([*map(int, numbers)])
-        own = frozenset(str(fact.id) for fact in told if fact.author is Author.PERSON)
-        items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], own)]
+        weights = {str(fact.id): fact.weight for fact in told}
+        items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], weights)]
         items += documents.shared
-        # Guesses among the recalled memories get what the documents leave.
-        size = sum(self.session.counter.count(item.forms[-1]) for item in items) if wanted.all > wanted.least else 0
-        kept_free = max(wanted.least, min(wanted.all, budget_tokens - size))
+        kept_free = self._kept_free(items, wanted, budget_tokens)
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         through = operations[-1].id if operations else border
         first = min((part.operation for part in documents.session.parts if part.operation), default=border + 1)
@@ -335,6 +336,21 @@ class EpochKeeper:
         )  # fmt: skip
         texts = documents.texts(border)
         return _Running(epoch, through, operations, now.documents, texts, border, wanted, kept_free, turns)
+
+    def _kept_free(self, items: Sequence[Item], wanted: _Room, budget_tokens: int) -> int:
+        """Return the room for recalled memories: guesses among them get what `items` and the newest operations leave.
+
+        Pinned items and the newest operations get up to a third of the budget even before memories that match.
+        """
+
+        def needed(some: Sequence[Item]) -> int:
+            frame = [PREAMBLE, *(border_line(part, f"{part.value}.md") for part in {item.part for item in some})]
+            tokens = sum(map(self.session.counter.count, [*frame, *(item.forms[-1] for item in some)]))
+            return int(tokens / (1 - NEWEST_SHARE)) if some else 0
+
+        pinned = needed([item for item in items if item.pinned])
+        kept_free = max(wanted.least, min(wanted.all, budget_tokens - needed(items)))
+        return min(kept_free, budget_tokens - min(pinned, budget_tokens // 3))
 
     def _shares(self, of: float, *, is_shared: bool) -> dict[Part, float]:
         """Divide `of`, a share of the budget, among the parts. `is_shared`: Whether there are shared decisions."""

@@ -198,6 +198,29 @@ def test_what_a_stable_part_leaves_goes_to_the_others_in_their_order() -> None:
     assert (len(shown(epoch, Part.PROJECT_STATE)), len(shown(epoch, Part.WORK_PLAN))) == (6, 2)
 
 
+@given(
+    st.lists(st.integers(2, 90), min_size=1, max_size=30), st.lists(st.integers(2, 300), max_size=30), items(max_size=6)
+)
+@settings(max_examples=40)
+def test_a_larger_budget_shows_no_fewer_pinned_lines(lines: list[int], said: list[int], others: list[Item]) -> None:
+    """Until all lines of a pinned item are shown, more tokens show no fewer, and only the operations get a quarter."""
+    forms = ["".join("r" * (size - 1) + "\n" for size in lines[:count]) for count in range(1, len(lines) + 1)]
+    others = [item for item in others if not item.pinned]
+    begun = [of(Part.PROJECT_STATE, "rules", *forms, pinned=True), *others]
+    begun += [op(number, "o" * (size - 1)) for number, size in enumerate(said)]
+    before = -1
+    for budget in range(10 * len(PREAMBLE), 3_000, 30):
+        epoch = begin_epoch(begun, number=1, budget_tokens=budget, counter=LETTERS)
+        rules = placement(epoch, "rules")
+        form = -1 if rules.form is None else rules.form
+        assert form >= before
+        before = form
+        if form < len(lines) - 1:
+            left = budget - epoch.tokens
+            assert rules.tokens + lines[form + 1] + epoch.rooms[0].border_tokens > 0.75 * (budget - len(PREAMBLE)) - 1
+            assert any(p.form is None for p in epoch.placements if p.part is Part.OPERATIONS) or left < lines[form + 1]
+
+
 # Within a part
 
 

@@ -83,7 +83,7 @@ def test_it_explains_itself() -> None:
         "tokens, but only 1,231 were available\n"
         "  + decision 2 (.obra/memory/decision_log.md:4): 25 of 25 tokens; pinned: in full\n"
         "session_summary: 0 tokens (0%), share 384 (19%); 0 of 0 shown\n"
-        "working_memory: 49 tokens (2%), share 576 (29%), room 1,795; 3 of 3 shown\n"
+        "working_memory: 49 tokens (2%), share 578 (29%), room 1,797; 3 of 3 shown\n"
         "  + op 1: 6 of 6 tokens; in full\n"
         "  + op 2: 6 of 6 tokens; in full\n"
         "  + op 3: 6 of 6 tokens; in full\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -128,23 +129,21 @@ class PartFill:
         self.room = 0
         self.used = 0
 
-    @property
-    def complete(self) -> bool:
-        """Whether all items are shown in full."""
-        return all(form == len(item.forms) - 1 for form, item in zip(self._chosen, self._items, strict=True))
-
     def fill(self, room: int) -> int:
         """Choose forms anew for `room` tokens, border line included; return the number of tokens used."""
         self.room = room
-        left = room - self.border_cost
-        whole = sum(map(self._full_cost, range(len(self._items))))
-        if whole <= left:  # the common case: no other form has to be counted
+        self.used = self.full_tokens()
+        if self.used <= room:  # the common case: no other form has to be counted
             self._chosen = [len(item.forms) - 1 for item in self._items]
-            left -= whole
         else:
-            left = self._choose(left)
-        self.used = room - left if any(form is not None for form in self._chosen) else 0
+            left = self._choose(room - self.border_cost)
+            self.used = room - left if any(form is not None for form in self._chosen) else 0
         return self.used
+
+    def full_tokens(self, *, pinned: bool = False) -> int:
+        """Return the tokens of all items in full, or of the pinned ones, border line included; 0 if there are none."""
+        costs = [self._full_cost(index) for index, item in enumerate(self._items) if item.pinned or not pinned]
+        return self.border_cost + sum(costs) if costs else 0
 
     def _choose(self, left: int) -> int:
         """Choose a form for each item; return the number of tokens left."""
@@ -165,13 +164,12 @@ class PartFill:
         now = self._chosen[index]
         offered = left + (self._form_cost(index, now) if now is not None else 0)
         self._offered[index] = offered
-        last = len(self._items[index].forms) - 1 if fullest is None else fullest
-        for form in range(last, -1 if now is None else now, -1):
-            cost = self._form_cost(index, form)
-            if cost <= offered:
-                self._chosen[index] = form
-                return offered - cost
-        return left
+        forms = range(0 if now is None else now, len(self._items[index].forms) if fullest is None else fullest + 1)
+        fitting = bisect_right(forms, offered, key=lambda form: self._form_cost(index, form))
+        if not fitting:
+            return left
+        self._chosen[index] = forms[fitting - 1]
+        return offered - self._form_cost(index, forms[fitting - 1])
 
     def _form_cost(self, index: int, form: int) -> int:
         known = self._known.get((index, form))

@@ -168,9 +168,7 @@ def _share(tokens: int, whole: int) -> str:
 
 def recalled_tokens(items: Sequence[Item], most: int, counter: TokenCounter) -> int:
     """Return how many of `most` tokens recalled memories can use: their full size if it fits, else `most`."""
-    fill = PartFill(items, border_line(Part.RECALLED, ""), counter)
-    used = fill.fill(most)
-    return used if fill.complete else most
+    return min(most, PartFill(items, border_line(Part.RECALLED, ""), counter).full_tokens())
 
 
 def with_recalled(
