@@ -391,8 +391,8 @@ def main() -> None:
         return
     if options.pairs:
         table = classifier.load_table()
-        weights, scales, bias = table.weights[:, :-SIGNS], table.scales[:-SIGNS], table.bias[:-SIGNS]
-        model = Linear(weights.astype(float) * scales, bias.astype(float))
+        stored, scales, bias = table.weights[:, :-SIGNS], table.scales[:-SIGNS], table.bias[:-SIGNS]
+        model = Linear(stored.astype(float) * scales, bias.astype(float))
         rarity = table.rarity
     else:
         examples = examples_of(records)

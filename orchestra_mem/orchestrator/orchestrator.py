@@ -17,8 +17,8 @@ from types import FrameType, TracebackType
 
 from orchestra_mem.build import language_model, utc_now
 from orchestra_mem.compression.timeouts import ModelWithTimeout
+from orchestra_mem.core.facts.candidates import HOLDING
 from orchestra_mem.core.facts.extraction import find_in_text
-from orchestra_mem.core.facts.pairs import HOLDING
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
