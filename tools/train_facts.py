@@ -5,8 +5,9 @@
     python tools/train_facts.py --pairs    # trains only the model of pairs and its signs, keeps the rest of the table
 
 The training data are split `train` of `facts.jsonl`, `fact-pairs.jsonl` and `fact-series.jsonl` in `benchmarks/data/`,
-and the dialogues that are not held out; split `test` is never read. One model separates facts from other sentences;
-another, trained only on facts, classifies their kinds; a third classifies pairs of facts. Needs scikit-learn.
+the split `contrast` of the first, and the dialogues that are not held out; split `test` is never read. One model
+separates facts from other sentences; another, trained only on facts, classifies their kinds; a third classifies pairs
+of facts. Needs scikit-learn; run `tools/train_values.py` afterwards.
 """
 
 from __future__ import annotations
@@ -74,9 +75,8 @@ _MARKED, _UNMARKED, _BARE, _RARE, _PLAIN, _FILE = 2.0, 0.3, 0.5, 4.0, 12.0, 4.0
 _RARE_SHARE = 0.15
 # Writers of short, plain lines: few examples that represent much of what people say.
 _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3"})
-# Writers who contrast decisions with what is only proposed, wished, asked or denied about the same matters.
-_CONTRASTING = frozenset({"r4", "r5", "r6"})
 _DECIDED, _LEFT_OPEN = ("decision", "constraint", "role"), ("none", "open_item")
+_BESIDE = 0.1  # weight of decided lines without a counterpart, chosen by leaving out one writer of contrasts
 _FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete files
 # Scales of n-grams and of predicted kinds in the features of a fix, chosen by cross-validation by writer.
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
@@ -337,16 +337,18 @@ def fit_pairs(
     return signs, Linear(of_pair, weigh.intercept_)
 
 
-def fit_open(records: Sequence[Record]) -> Linear:
+def fit_open(records: Sequence[Record], contrasts: Sequence[Record]) -> Linear:
     """Fit the sign that a text only proposes, wishes, asks or denies what it says.
 
-    Only records that contrast such sentences with decisions about the same matters are used.
+    `contrasts` tell both of the same matters, once decided and once left open. The decided lines of all `records` make
+    up for what such pairs lack.
     """
-    lines = [line for record in records if hand_of(record) in _CONTRASTING for line in record.lines]
-    told = [line for line in lines if line.kind in (*_DECIDED, *_LEFT_OPEN)]
-    matrix = matrix_of([Sentence(text=line.core) for line in told])
-    model = LogisticRegression(C=4.0, max_iter=400, class_weight="balanced")
-    model.fit(matrix, [line.kind in _LEFT_OPEN for line in told])
+    decided = [line for record in records for line in record.lines if line.kind in _DECIDED]
+    told = [line for record in contrasts for line in record.lines if line.kind in (*_DECIDED, *_LEFT_OPEN)]
+    matrix = matrix_of([Sentence(text=line.core) for line in (*decided, *told)])
+    weights = np.repeat([_BESIDE, 1.0], [len(decided), len(told)])
+    model = LogisticRegression(C=30.0, max_iter=400)
+    model.fit(matrix, [line.kind in _LEFT_OPEN for line in (*decided, *told)], sample_weight=weights)
     return Linear(model.coef_.T, model.intercept_)
 
 
@@ -410,7 +412,8 @@ def main() -> None:
     parts = chosen, list(pairs_of_dialogues(DIALOGUES)), of_one_form, within, across
     weights = np.repeat([_PAIR, _PAIR, _OF_ONE_FORM, 1.0, _ACROSS], [len(part) for part in parts])
     signs, weigh = fit_pairs(chosen, list(chain(*parts[1:])), model, weights)
-    left_open = fit_open(records)
+    contrasts = [*load_records(DATA, "contrast"), *(each for each in records if hand_of(each) == "r4")]
+    left_open = fit_open(records, contrasts)
     both = Linear(np.column_stack((signs.weights, left_open.weights)), np.append(signs.bias, left_open.bias))
     write_table(model, rarity, both, weigh)
 
