@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_820,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_430,
-    "tests": 36_550,
+    "tests": 36_560,
     "benchmarks": 10_530,
 }
 MAX_MODULE_LINES = 400
