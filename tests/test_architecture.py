@@ -48,7 +48,7 @@ MAX_LINES = {
     "orchestra_mem/core": 13_220,
     "orchestra_mem/core/context": 1_100,
     "orchestra_mem/core/documents": 3_720,
-    "orchestra_mem/core/facts": 2_020,
+    "orchestra_mem/core/facts": 2_010,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 340,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 
 import pytest
@@ -86,6 +86,18 @@ def test_a_new_value_replaces_and_another_subject_does_not() -> None:
             gone[replaces].append(older)
     assert len(gone[True]) == 8
     assert len(gone[False]) <= 1  # of 28
+
+
+def test_a_second_duty_or_limit_ends_no_first() -> None:
+    """A person may have several duties, and things several limits, in any language; a new value supersedes the old."""
+    ended: dict[bool, list[bool]] = {True: [], False: []}
+    for kind, older, newer, things, values in cases("a_second_duty_or_limit_ends_no_first"):
+        for (thing, value), (other, new) in permutations(product(things, values), 2):
+            first = _fact(older.format(thing=thing, value=value), 1, MustKeepKind(kind))
+            later = _fact(newer.format(thing=other, value=new), 9, MustKeepKind(kind))
+            ended[thing == other].append(settle([first, later])[0].status is SUPERSEDED)
+    assert sum(ended[False]) <= 0.02 * len(ended[False])
+    assert sum(ended[True]) >= 0.8 * len(ended[True])
 
 
 def test_a_fact_takes_the_place_of_one_and_puts_the_next_in_doubt() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -11,6 +12,8 @@ from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
 UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+"""A word; in scripts without spaces, a character."""
 MAX_CHARS = 400
 """Number of a text's leading characters that count."""
 _COMPLETION = MustKeepKind.COMPLETION

@@ -14,9 +14,9 @@ from functools import lru_cache
 from math import exp, log, log1p, sqrt
 from operator import mul, ne
 
-from orchestra_mem.core.facts.candidates import HOLDING, MAX_CHARS, UNFINISHED, words_of
+from orchestra_mem.core.facts.candidates import HOLDING, MAX_CHARS, UNFINISHED, WORD, words_of
 from orchestra_mem.core.facts.classifier import load_table, rarity_of
-from orchestra_mem.core.facts.values import value_likelihood
+from orchestra_mem.core.facts.values import differing_passages, value_likelihood
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind
 
@@ -32,7 +32,6 @@ _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+"
 # `room 12`, `part 3`: one of several things of a kind. Longer numbers are values: `port 8080`, `under 200 ms`.
 _LABEL = re.compile(r"([^\W\d_]+) #?(\d{1,2}|[A-H])\b")
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
-_WORD = re.compile(r"\w+")
 _DOUBTED = log(PERHAPS / (1 - PERHAPS))
 _LIKELY = log(0.2 / 0.8)  # less likely pairs are never superseded, so that their differing places need not be judged
 # Least rarity of a word, and of several together, that name a thing: `decided` and `use` name none.
@@ -70,7 +69,7 @@ def topic_of(text: str) -> Topic:
 @lru_cache(maxsize=1_024)
 def _form_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the words of a text in order, and the same with "" for each stop word. Few facts need them."""
-    said = tuple(_WORD.findall(text[:MAX_CHARS].lower()))
+    said = tuple(WORD.findall(text[:MAX_CHARS].lower()))
     return said, tuple(word if content_stems(word) else "" for word in said)
 
 
@@ -101,14 +100,10 @@ def differing_places(newer: MustKeep, older: MustKeep) -> int:
     least = _ONE_FORM * (len(mine) + len(theirs)) / 2
     if sum(map({*theirs}.__contains__, mine)) < least:  # true of most pairs, whatever the word order
         return -1
-    same = differing = start = there = 0
-    for here, word in enumerate(mine):
-        if word in theirs[there:]:
-            place = theirs.index(word, there)
-            differing += any(my_form[start:here]) and any(their_form[there:place])
-            same, start, there = same + 1, here + 1, place + 1
-    differing += any(my_form[start:]) and any(their_form[there:])
-    return differing if same >= least else -1
+    differences = differing_passages(mine, theirs)
+    if len(mine) - sum(last - first for first, last, _, _ in differences) < least:
+        return -1
+    return sum(any(my_form[first:last]) and any(their_form[start:end]) for first, last, start, end in differences)
 
 
 def pair_features(

@@ -1,13 +1,13 @@
 """Estimate whether two facts of one form give one thing two values, or say the same about two things.
 
 `Use Redis for the cache` and `Use Memcached for the cache` cannot both hold, `Use Redis for the cache` and `Use Redis
-for the carts` can. A linear model over the words around the places in which the two differ, hashed, tells these apart;
-the differing words themselves do not count. `tools/train_values.py` trains it. See `pairs` for what else weighs.
+for the carts` can. A linear model over the words (in Chinese, characters) around the places in which the two differ,
+hashed, tells these apart; the differing words themselves do not count. `tools/train_values.py` trains it. See `pairs`
+for what else weighs.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
@@ -16,13 +16,12 @@ from math import exp
 from typing import NamedTuple
 from zlib import crc32
 
+from orchestra_mem.core.facts.candidates import MAX_CHARS, WORD
 from orchestra_mem.core.facts.classifier import load_table
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import MustKeep, MustKeepKind
 
 COLUMNS = 1 << 12
-_MAX_CHARS = 400
-_WORD = re.compile(r"\w+")
 
 
 def value_likelihood(newer: MustKeep, older: MustKeep) -> float:
@@ -39,7 +38,7 @@ def value_columns(newer: MustKeep, older: MustKeep) -> list[int]:
     places = 0
     were: set[str] = set()
     are: set[str] = set()
-    for first, last, start, end in _differences(low_before, low):
+    for first, last, start, end in differing_passages(low_before, low):
         old, new = before[first:last], said[start:end]
         if not old or not new:  # such as `now`, or `instead`
             columns.update(_column(f"{'+' if new else '-'} {word.lower()}") for word in (*old, *new))
@@ -73,14 +72,14 @@ class _Words(NamedTuple):
 
 @lru_cache(maxsize=1_024)
 def _words_of(text: str) -> _Words:
-    said = _WORD.findall(text[:_MAX_CHARS])
+    said = WORD.findall(text[:MAX_CHARS])
     low, holds = [word.lower() for word in said], [bool(content_stems(word)) for word in said]
     around = frozenset(_column(f"with {word}") for word, content in zip(low, holds, strict=True) if not content)
     return _Words(said, low, holds, around)
 
 
-def _differences(before: Sequence[str], said: Sequence[str]) -> list[tuple[int, int, int, int]]:
-    """Return the places in which two texts differ: begin and end in the earlier text, and in the later."""
+def differing_passages(before: Sequence[str], said: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Return the passages in which the words of two texts differ: begin and end in the one text, and in the other."""
     if len(before) != len(said):
         found = SequenceMatcher(None, before, said, autojunk=False).get_opcodes()
         return [(first, last, start, end) for name, first, last, start, end in found if name != "equal"]
@@ -108,6 +107,7 @@ def _columns_of_place(text: str, start: int, end: int, of: str, kind: MustKeepKi
         of, f"{of} {kind.value}", f"{of}<{near}", f"{of}>{then}", f"{of} {near}_{then}", f"{of}<<{far} {near}",
         f"{of}>>{then} {later}", f"{of}<={plain[start + 1]}", f"{of}>={plain[end + 2]}", f"{of} first {first}",
         f"{of} last {last}", f"{of} at {first} {last}", f"{of} {kind.value} {near == '*'} {then == '*'}",
+        f"{kind.value} at {first} {last}", f"{kind.value}<={plain[start + 1]}", f"{kind.value}>={plain[end + 2]}",
     )  # fmt: skip
     return frozenset(map(_column, features))
 
