@@ -276,13 +276,20 @@ def _balance(labels: NDArray[np.int64]) -> NDArray[np.float64]:
     return balanced
 
 
-def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
-    """Return the log of the inverse sentence frequency of each word: float16, shape (COLUMNS,)."""
-    seen = Counter(column_of(word) for each in sentences for word in {*content_stems(each.text)})
-    counts = np.full(COLUMNS, 0.5)
-    for column, count in seen.items():
-        counts[column] = count
-    return np.log(len(sentences) / counts).clip(0, 8).astype(np.float16)
+def rarity_of(records: Sequence[Record], talk: Examples) -> NDArray[np.float16]:
+    """Return the log of the inverse sentence frequency of each word: float16, shape (COLUMNS,).
+
+    A word is as rare as in the language that uses it most: there are far fewer sentences in the other languages than in
+    English, of which `talk` has more.
+    """
+    rarity = np.full(COLUMNS, 8.0)
+    for language in {record.language for record in records}:
+        sentences = examples_of([record for record in records if record.language == language]).sentences
+        sentences += talk.sentences if language == "en" else []
+        seen = Counter(column_of(word) for each in sentences for word in {*content_stems(each.text)})
+        columns = np.fromiter(seen.keys(), np.int64, len(seen))
+        rarity[columns] = np.minimum(rarity[columns], np.log(len(sentences) / np.fromiter(seen.values(), float)))
+    return rarity.clip(0, 8).astype(np.float16)
 
 
 def fit_pairs(
@@ -399,8 +406,8 @@ def main() -> None:
     else:
         examples = examples_of(records)
         print(len(examples.labels), "sentences:", dict(Counter(CLASSES[label] for label in examples.labels)))
-        examples = examples.with_those_of(examples_of_dialogues(DIALOGUES))
-        model, rarity = fit(examples), rarity_of(examples.sentences)
+        talk = examples_of_dialogues(DIALOGUES)
+        model, rarity = fit(examples.with_those_of(talk)), rarity_of(records, talk)
         write_table(model, rarity)
     # The model of pairs is fitted on the facts that the first models find.
     written = list(load_pairs(PAIRS, "train"))
