@@ -74,7 +74,7 @@ _STRENGTH, _KIND_STRENGTH = 6.0, 20.0
 _MARKED, _UNMARKED, _BARE, _RARE, _PLAIN, _FILE = 2.0, 0.3, 0.5, 4.0, 12.0, 4.0
 _RARE_SHARE = 0.15
 # Writers of short, plain lines: few examples that represent much of what people say.
-_PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3"})
+_PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3", "x4"})
 _DECIDED, _LEFT_OPEN = ("decision", "constraint", "role"), ("none", "open_item")
 _BESIDE = 0.1  # weight of decided lines without a counterpart, chosen by leaving out one writer of contrasts
 _FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete files
