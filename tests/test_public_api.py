@@ -121,7 +121,7 @@ def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
     """`status` of a memory without new operations loads no module for facts, tokens, search or compaction."""
     with open_memory(tmp_path) as memory:
         for number in range(6):
-            memory.record_operation("message", {"role": "user", "text": f"Please look at part {number} of the plan."})
+            memory.record_operation("message", {"role": "user", "text": f"Part {number} of the plan is long."})
         memory.get_orchestrator_context("task_execution")
     names = ("numpy", "tiktoken", "rich", "faiss", "markdown_it", "orchestra_mem.adapters.llama",
              "orchestra_mem.compression.compressor", "orchestra_mem.core.documents.merge",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
 from orchestra_mem.core.documents.plan_lines import has_work
@@ -18,7 +19,6 @@ from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.tiers.document_writer import EditedText
-from orchestra_mem.tiers.known_facts import KnownFacts
 from orchestra_mem.types import (
     REPLACES,
     STATED_FACT,
@@ -31,6 +31,9 @@ from orchestra_mem.types import (
     OperationFilter,
     Session,
 )
+
+if TYPE_CHECKING:
+    from orchestra_mem.tiers.known_facts import KnownFacts
 
 HEAVIEST, SPEECH_WEIGHT, OUTPUT_WEIGHT = 3.0, 2.0, 0.5
 """Weight of what people write into documents and of critical operations, and weight of what a tool printed."""
@@ -95,6 +98,7 @@ class FactExtractor:
         """Return the facts found in operations, and pairs (before, after) of the known facts that they change."""
         # Imported here, as NumPy loads slowly and importing the package must stay quick.
         from orchestra_mem.core.facts.superseding import settle
+        from orchestra_mem.tiers.known_facts import KnownFacts
 
         number = self.ledger.next_must_keep_id()
         new = [replace(fact, id=number + position) for position, fact in enumerate(found)]

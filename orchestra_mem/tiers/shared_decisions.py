@@ -19,7 +19,6 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.stores import EventLog, Ledger
-from orchestra_mem.tiers.known_facts import alike
 from orchestra_mem.types import (
     STATED_FACT,
     Author,
@@ -108,6 +107,8 @@ class SharedDecisions:
         entries = tuple(each for each in self.all() if each.is_for(self.tags)) if self.shown else ()
         if not entries:
             return []
+        from orchestra_mem.tiers.known_facts import alike  # most projects share nothing
+
         facts = [MustKeep(kind=each.kind, text=each.text, operation=0, timestamp=_NEVER) for each in entries]
         found = [*alike(self.ledger, facts), *self.ledger.must_keeps_by_id(self.ledger.words.unindexed())]
         own = [fact for fact in found if fact.kind in _HOLDING and fact.status is _STANDS]

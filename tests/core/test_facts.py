@@ -201,7 +201,7 @@ def test_a_model_that_narrates_states_no_rules() -> None:
 
 def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> None:
     """In a message to a model that is too long to be typed, only what is likely in a model's text is a fact."""
-    said, decided = "The cache holds stale rows after a restore.", "We use port 8080 for the proxy."
+    said, decided = "The cache holds stale rows after a restore.", "We decided to use port 8080 for the proxy."
     pasted = "I looked at the parser and then at the tests of the second page. " * 40
     assert _facts("message", {"role": "user", "text": f"{said} {decided}"}) == [
         ("insight", said),

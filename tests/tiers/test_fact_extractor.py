@@ -149,6 +149,7 @@ def test_a_memory_of_an_earlier_version_ends_its_facts(tmp_path: Path, clock: Cl
         raw.execute("DROP TABLE must_keep_words")
         raw.execute("DROP INDEX must_keeps_unindexed")
         raw.execute("ALTER TABLE must_keeps DROP COLUMN indexed")
+        raw.execute("ALTER TABLE shared_files DROP COLUMN saved")
         raw.execute("PRAGMA user_version = 14")
     raw.close()
     with open_memory(tmp_path, clock=clock) as memory:

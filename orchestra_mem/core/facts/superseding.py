@@ -18,8 +18,8 @@ from orchestra_mem.core.facts.classifier import signs_of
 from orchestra_mem.core.facts.pairs import PERHAPS, likelihood, topic_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
-SURE, REPORTED = 0.40, 0.35
-"""Least likelihood at which a fact is marked superseded or done; `REPORTED` applies if a completion does this."""
+SURE = 0.35
+"""Least likelihood at which a fact is marked superseded or done."""
 AGAINST = 0.25
 """Least likelihood, averaged over both directions, at which decisions of two projects contradict each other."""
 # Module-level names, because looking up a member of an enum takes as long as computing a feature.
@@ -30,7 +30,7 @@ _CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, *UNFINISHED, _COMPLETI
 _REPEATED = (*UNFINISHED, _COMPLETION)  # of these kinds, a fact is superseded by one in the same words
 _SKEW = timedelta(minutes=15)  # clocks of machines differ by less
 _NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can refer to
-_OPEN = 0.5  # least logit at which a fact leaves open what it says: it ends nothing for sure
+_OPEN = 1.2  # least logit at which a fact leaves open what it says: it ends nothing for sure
 _POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
 _FEW = 3.0  # a topic up to this weight names nothing
 
@@ -213,10 +213,9 @@ class Standing:
                 chances[number] = chance
         if not repeated and not chances and topic_of(fact.text).weight <= _FEW and signs[0] >= _POINTS:
             return self._pointed_at(fact, facts)
-        least = REPORTED if fact.kind is _COMPLETION else SURE
         likeliest = sorted(chances, key=lambda number: -chances[number])
         is_open = fact.kind in HOLDING and signs[2] >= _OPEN
-        sure = [number for number in likeliest[:1] if chances[number] >= least and not is_open]
+        sure = [number for number in likeliest[:1] if chances[number] >= SURE and not is_open]
         told = [facts[number].text for number in sure]
         ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]
