@@ -3,6 +3,7 @@
     python tools/train_facts.py            # writes the table
     python tools/train_facts.py --cross    # prints a cross-validation by writer, writes nothing
     python tools/train_facts.py --pairs    # trains only the model of pairs and its signs, keeps the rest of the table
+    python tools/train_facts.py --sentences    # keeps the model of pairs, its signs and the rarity of words
 
 The training data are split `train` of `facts.jsonl`, `fact-pairs.jsonl` and `fact-series.jsonl` in `benchmarks/data/`,
 the split `contrast` of the first, and the dialogues that are not held out; split `test` is never read. One model
@@ -106,6 +107,10 @@ class Linear(NamedTuple):
 
     weights: NDArray[np.float64]
     bias: NDArray[np.float64]
+
+    def beside(self, other: Linear) -> Linear:
+        """Return a model with the classes of both."""
+        return Linear(np.column_stack((self.weights, other.weights)), np.append(self.bias, other.bias))
 
 
 _UNKNOWN = Linear(np.ones((COLUMNS, SIGNS)), np.zeros(SIGNS))  # placeholder for the signs before they are trained
@@ -276,20 +281,13 @@ def _balance(labels: NDArray[np.int64]) -> NDArray[np.float64]:
     return balanced
 
 
-def rarity_of(records: Sequence[Record], talk: Examples) -> NDArray[np.float16]:
-    """Return the log of the inverse sentence frequency of each word: float16, shape (COLUMNS,).
-
-    A word is as rare as in the language that uses it most: there are far fewer sentences in the other languages than in
-    English, of which `talk` has more.
-    """
-    rarity = np.full(COLUMNS, 8.0)
-    for language in {record.language for record in records}:
-        sentences = examples_of([record for record in records if record.language == language]).sentences
-        sentences += talk.sentences if language == "en" else []
-        seen = Counter(column_of(word) for each in sentences for word in {*content_stems(each.text)})
-        columns = np.fromiter(seen.keys(), np.int64, len(seen))
-        rarity[columns] = np.minimum(rarity[columns], np.log(len(sentences) / np.fromiter(seen.values(), float)))
-    return rarity.clip(0, 8).astype(np.float16)
+def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
+    """Return the log of the inverse sentence frequency of each word: float16, shape (COLUMNS,)."""
+    seen = Counter(column_of(word) for each in sentences for word in {*content_stems(each.text)})
+    counts = np.full(COLUMNS, 0.5)
+    for column, count in seen.items():
+        counts[column] = count
+    return np.log(len(sentences) / counts).clip(0, 8).astype(np.float16)
 
 
 def fit_pairs(
@@ -392,6 +390,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cross", action="store_true", help="cross-validate by writer, write nothing")
     parser.add_argument("--pairs", action="store_true", help="train only the model that weighs pairs")
+    parser.add_argument("--sentences", action="store_true", help="keep the model that weighs pairs")
     options = parser.parse_args()
     series = list(load_series(SERIES, "train"))
     records = [*load_records(DATA, "train"), *(each.record for each in series if each.nature in _AS_DENSE)]
@@ -406,8 +405,17 @@ def main() -> None:
     else:
         examples = examples_of(records)
         print(len(examples.labels), "sentences:", dict(Counter(CLASSES[label] for label in examples.labels)))
-        talk = examples_of_dialogues(DIALOGUES)
-        model, rarity = fit(examples.with_those_of(talk)), rarity_of(records, talk)
+        examples = examples.with_those_of(examples_of_dialogues(DIALOGUES))
+        model, rarity = fit(examples), rarity_of(examples.sentences)
+    contrasts = [*load_records(DATA, "contrast"), *(each for each in records if hand_of(each) == "r4")]
+    left_open = fit_open(records, contrasts)
+    if options.sentences:
+        table, kept = classifier.load_table(), slice(-SIGNS, -1)
+        signs = Linear(table.weights[:, kept].astype(float) * table.scales[kept], table.bias[kept].astype(float))
+        weigh = Linear(table.pairs.astype(float), np.array([table.pair_bias]))
+        write_table(model, table.rarity, signs.beside(left_open), weigh)
+        return
+    if not options.pairs:
         write_table(model, rarity)
     # The model of pairs is fitted on the facts that the first models find.
     written = list(load_pairs(PAIRS, "train"))
@@ -419,10 +427,7 @@ def main() -> None:
     parts = chosen, list(pairs_of_dialogues(DIALOGUES)), of_one_form, within, across
     weights = np.repeat([_PAIR, _PAIR, _OF_ONE_FORM, 1.0, _ACROSS], [len(part) for part in parts])
     signs, weigh = fit_pairs(chosen, list(chain(*parts[1:])), model, weights)
-    contrasts = [*load_records(DATA, "contrast"), *(each for each in records if hand_of(each) == "r4")]
-    left_open = fit_open(records, contrasts)
-    both = Linear(np.column_stack((signs.weights, left_open.weights)), np.append(signs.bias, left_open.bias))
-    write_table(model, rarity, both, weigh)
+    write_table(model, rarity, signs.beside(left_open), weigh)
 
 
 if __name__ == "__main__":

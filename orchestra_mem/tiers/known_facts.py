@@ -17,8 +17,8 @@ from orchestra_mem.core.facts.states import command_of
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
-# Most facts that are read by one key: of a word of more facts, only the newest count.
-_A_KEY = 100
+# Most facts that are read by one key: of a word of more facts, only the newest count; of a command, all failures.
+_A_KEY, _A_COMMAND = 100, 100_000
 # `Scrap that` takes back the last decision, if one of the last few operations or a person just made it.
 _LAST_OPERATIONS, _LAST_EDITED = 3, 10
 _STANDING = MustKeepStatus.STANDING
@@ -83,7 +83,7 @@ class KnownFacts:
     def failures_of(self, commands: Iterable[str]) -> dict[str, list[MustKeep]]:
         """Return the active failures of each command."""
         keys = {command_key(command): command for command in commands}
-        listed = self.ledger.words.newest(keys, _A_KEY)
+        listed = self.ledger.words.newest(keys, _A_COMMAND)
         return {
             keys[key]: [fact for fact in _by_id(self.ledger, numbers) if fact.status is _STANDING]
             for key, numbers in listed.items()

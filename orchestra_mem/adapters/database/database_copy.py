@@ -188,6 +188,9 @@ def _derive(database: SqlDatabase, text: StoredText) -> None:
     if text.table == "work_items":
         found = database.rows("SELECT title, description FROM work_items WHERE id = ?", [text.row])[0]
         database.write("redact", "UPDATE work_items SET folded = ? WHERE id = ?", [search_text(*found), text.row])
+    elif text.table == "must_keeps":  # the next fact brings the index of their words up to date
+        database.write("redact", "DELETE FROM must_keep_words WHERE fact = ?", [text.row])
+        database.write("redact", "UPDATE must_keeps SET indexed = 0 WHERE id = ?", [text.row])
     elif text.table == "memory_items" and text.column in ("tags", "references"):
         catalog = CatalogStore(database)
         for item in catalog.by_number([int(text.row)]):

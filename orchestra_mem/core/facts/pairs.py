@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _DOUBTED = log(PERHAPS / (1 - PERHAPS))
 _LIKELY = log(0.2 / 0.8)  # less likely pairs are never superseded, so that their differing places need not be judged
 # Least rarity of a word, and of several together, that name a thing: `decided` and `use` name none.
-_NAMING, _NAMING_TOGETHER = 5.4, 9.8
+_NAMING, _NAMING_TOGETHER = 6.0, 11.0
 _UNNAMED = 0.2  # most likelihood for facts that name no thing in common, as `We use Redis` and `We use pytest`
 _MOST_OF_FORM = 2.0  # a common form of two facts adds hardly more than this to the logit
 _ONE_FORM = 0.5  # least share of words in common, in the same order, for two texts of one form

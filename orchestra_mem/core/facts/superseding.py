@@ -18,8 +18,8 @@ from orchestra_mem.core.facts.classifier import signs_of
 from orchestra_mem.core.facts.pairs import PERHAPS, likelihood, topic_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
-SURE = 0.35
-"""Least likelihood at which a fact is marked superseded or done."""
+SURE, REPORTED = 0.40, 0.35
+"""Least likelihood at which a fact is marked superseded or done; `REPORTED` applies if a completion does this."""
 AGAINST = 0.25
 """Least likelihood, averaged over both directions, at which decisions of two projects contradict each other."""
 # Module-level names, because looking up a member of an enum takes as long as computing a feature.
@@ -214,8 +214,9 @@ class Standing:
         if not repeated and not chances and topic_of(fact.text).weight <= _FEW and signs[0] >= _POINTS:
             return self._pointed_at(fact, facts)
         likeliest = sorted(chances, key=lambda number: -chances[number])
+        least = REPORTED if fact.kind is _COMPLETION else SURE
         is_open = fact.kind in HOLDING and signs[2] >= _OPEN
-        sure = [number for number in likeliest[:1] if chances[number] >= SURE and not is_open]
+        sure = [number for number in likeliest[:1] if chances[number] >= least and not is_open]
         told = [facts[number].text for number in sure]
         ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]
