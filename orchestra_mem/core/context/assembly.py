@@ -124,8 +124,8 @@ def begin_epoch(
 
     Each stable part gets its share, or more if its pinned items need more; only `NEWEST_SHARE` stays for operations, if
     they need it. Unused tokens go to the stable parts that need more, in order, and then to the operations. Only
-    `fill_at_start` of the operations' room is filled, so that later operations can be appended; if it is 1, or pinned
-    items do not fit, all of it is, and the stable parts get what the operations leave unused. Within a part, pinned
+    `fill_at_start` of the operations' room is filled, so that later operations can be appended; if it is 1, all of it
+    is, and the stable parts get what the operations leave unused. Within a part, pinned
     items are placed first, in full if they fit, then all others in their shortest form, then in fuller forms by
     priority. So a larger budget shows no fewer lines of a pinned item with a form for each line.
 
@@ -176,10 +176,10 @@ class _Layout:
         if not short:
             pool = self._lend(pool, STABLE_PARTS if self.lends else DOCUMENT_PARTS)
         room = shares[Part.OPERATIONS] + (pool if self.lends else 0)
-        start_tokens = int(room * (1.0 if short else self.fill_at_start))
+        start_tokens = int(room * self.fill_at_start)
         operations = self.fills[Part.OPERATIONS]
         unused = start_tokens - operations.fill(start_tokens)
-        if short or self.fill_at_start == 1:  # no room is reserved for later operations
+        if self.fill_at_start == 1:  # no room is reserved for later operations
             # A remainder too small for one more operation does not grow with the budget: pinned items get none of it.
             all_shown = operations.full_tokens() <= start_tokens
             self._lend(unused, [part for part in STABLE_PARTS if all_shown or part not in short])
