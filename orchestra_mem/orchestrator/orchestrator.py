@@ -18,6 +18,7 @@ from types import FrameType, TracebackType
 from orchestra_mem.build import language_model, utc_now
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.facts.candidates import HOLDING
+from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.extraction import find_in_text
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
@@ -36,6 +37,7 @@ from orchestra_mem.orchestrator.resolving import (
     choice_in,
     chosen_from,
     is_no,
+    is_statement,
     is_yes,
     resolve_line,
     resolve_text,
@@ -203,8 +205,10 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         offered = suggestions(line, parsed, talk)
         likeliest = next(iter(offered.values()), ()) if parsed.intents else ()
         is_telling = all(intent.action in TELLING and not intent.target for intent in likeliest)
-        if is_telling and _states_what_holds(line):
-            return self._run(line, (Intent(action=Action.NOTE, value=line.strip()),), talk, {})
+        if is_telling and not resolve_line(line, talk).items and _states_what_holds(line):
+            sure = likeliest and min(intent.sure for intent in likeliest) >= _SURE_OF_QUESTION
+            noted = likeliest if sure else (Intent(action=Action.NOTE, value=line.strip()),)
+            return self._run(line, noted, talk, {})
         if not offered:
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
@@ -371,12 +375,15 @@ def _names(items: Sequence[WorkItem]) -> str:
 
 
 def _states_what_holds(line: str) -> bool:
-    """Check whether all of a line states a decision, a rule, a role or an insight, as the classifier of facts reads it.
+    """Check whether all of a line states a decision, rule, role or insight, as the classifiers of facts read it.
 
-    To remember it changes no item, and a rule that is not remembered is worse than an extra note.
+    To remember it changes no item, and a rule that is not remembered is worse than an extra note. A few words, such as
+    "never again", and what is only proposed, wished, asked or supposed, state nothing.
     """
     said = line.strip(_STOPS)
-    facts = () if _ASKS.fullmatch(line) else find_in_text(said, operation=0, timestamp=utc_now(), speaker=speaker())
+    if _ASKS.fullmatch(line) or not is_statement(line) or signs_of([said])[0, OPEN] >= 0:
+        return False
+    facts = find_in_text(said, operation=0, timestamp=utc_now(), speaker=speaker())
     return [fact.text for fact in facts if fact.kind in (*HOLDING, MustKeepKind.INSIGHT)] == [said]
 
 

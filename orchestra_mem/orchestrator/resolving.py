@@ -200,6 +200,11 @@ def is_no(line: str) -> bool:
     return len(line) <= _LONGEST and _IS_NO.fullmatch(line.replace("\u2019", "'")) is not None
 
 
+def is_statement(line: str) -> bool:
+    """Check whether a line has at least four words and is no question."""
+    return _TELLS.fullmatch(line) is not None
+
+
 def choice_in(line: str, options: int) -> int | None:
     """Return the index of the option that a line chooses, or None; a yes chooses the first."""
     said = line.strip().rstrip(".!)")
@@ -228,7 +233,7 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
         if intents and not any(intent.action in ASKS for intent in intents):
             for text, settled in _suggested(line, intents, talk):
                 found.setdefault(text, settled)
-    if not found and parsed.nearest and _TELLS.fullmatch(line):
+    if not found and parsed.nearest and is_statement(line):
         noted = Intent(action=Action.NOTE, value=line.strip())
         found[as_command(noted)] = (noted,)
     return dict(islice(found.items(), _MOST))

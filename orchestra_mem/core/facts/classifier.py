@@ -25,7 +25,7 @@ from orchestra_mem.types import MustKeepKind
 
 BITS = 18
 COLUMNS = 1 << BITS
-SIGNS = 3
+SIGNS, OPEN = 3, 2  # number of signs, and the column of the sign that a sentence leaves open what it says
 _CHARACTERS = (2, 3, 4)
 _MAX_CHARS = 400
 _BEGIN, _END = "\x02", "\x03"

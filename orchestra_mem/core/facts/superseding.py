@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from orchestra_mem.core.facts.candidates import HOLDING, UNFINISHED, keys_near, nearest, subject_of, word_keys
-from orchestra_mem.core.facts.classifier import signs_of
+from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.pairs import PERHAPS, likelihood, topic_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
@@ -215,7 +215,7 @@ class Standing:
             return self._pointed_at(fact, facts)
         likeliest = sorted(chances, key=lambda number: -chances[number])
         least = REPORTED if fact.kind is _COMPLETION else SURE
-        is_open = fact.kind in HOLDING and signs[2] >= _OPEN
+        is_open = fact.kind in HOLDING and signs[OPEN] >= _OPEN
         sure = [number for number in likeliest[:1] if chances[number] >= least and not is_open]
         told = [facts[number].text for number in sure]
         ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}

@@ -119,9 +119,9 @@ class Additions:
         self._lock = threading.Lock()
         with suppress(OSError):
             for line in file.read_bytes().split(b"\n"):
-                with suppress(ValueError, TypeError):
+                with suppress(ValueError, TypeError, RecursionError):
                     key, text, tokens, sources = json.loads(line)
-                    self._of[key] = Addition(text, tokens, tuple(sources))
+                    self._of[str(key)] = Addition(str(text), int(tokens), tuple(map(str, sources)))
 
     def of(self, talk: Talk) -> dict[int, Addition]:
         """Return the additions to the messages of a conversation, by index."""
