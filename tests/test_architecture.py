@@ -44,11 +44,11 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_200,
-    "orchestra_mem/core": 13_220,
+    "orchestra_mem": 55_210,
+    "orchestra_mem/core": 13_230,
     "orchestra_mem/core/context": 1_100,
     "orchestra_mem/core/documents": 3_720,
-    "orchestra_mem/core/facts": 2_010,
+    "orchestra_mem/core/facts": 2_020,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 340,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_500,
-    "tests": 36_860,
+    "tests": 36_870,
     "benchmarks": 10_540,
 }
 MAX_MODULE_LINES = 400

@@ -88,6 +88,15 @@ def test_a_new_value_replaces_and_another_subject_does_not() -> None:
     assert len(gone[False]) <= 1  # of 28
 
 
+@pytest.mark.parametrize(("language", "decisions"), cases("unrelated_decisions_in_one_form_stand"))
+def test_unrelated_decisions_in_one_form_stand(language: str, decisions: list[str]) -> None:
+    """Decisions that share only `We decided to`, in any language, end none of each other, in either order."""
+    facts = [[_fact(text, at, MustKeepKind.DECISION) for text in decisions] for at in (1, 9)]
+    pairs = [(older, newer) for older, newer in product(*facts) if older.text != newer.text]
+    settled = [settle(pair)[0] for pair in pairs]
+    assert [fact.text for fact in settled if fact.status is SUPERSEDED] == []
+
+
 def test_a_second_duty_or_limit_ends_no_first() -> None:
     """A person may have several duties, and things several limits, in any language; a new value supersedes the old."""
     ended: dict[bool, list[bool]] = {True: [], False: []}

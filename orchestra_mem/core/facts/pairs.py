@@ -38,6 +38,7 @@ _LIKELY = log(0.2 / 0.8)  # less likely pairs are never superseded, so that thei
 _NAMING, _NAMING_TOGETHER = 6.0, 11.0
 _UNNAMED = 0.2  # most likelihood for facts that name no thing in common, as `We use Redis` and `We use pytest`
 _MOST_OF_FORM = 2.0  # a common form of two facts adds hardly more than this to the logit
+_SHORT, _FIRST_CJK = 3, "\u2e80"  # CJK texts are cut into characters
 _ONE_FORM = 0.5  # least share of words in common, in the same order, for two texts of one form
 
 
@@ -74,14 +75,21 @@ def _form_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _begin_alike_alone(newer: MustKeep, older: MustKeep) -> bool:
-    """Check whether two facts share only an opening phrase, such as `The team decided to`.
+    """Check whether two facts share only an opening phrase, as `The team decided to`, and go on about other matters.
 
-    False if the phrase precedes at most one content word in either fact: that word may be a new value.
+    False if the phrase precedes at most one content word in either fact: that word may be a new value, as may `200 ms`.
     """
     (mine, my_form), (theirs, their_form) = _form_of(newer.text), _form_of(older.text)
     alike = next((at for at, pair in enumerate(zip(mine, theirs, strict=False)) if pair[0] != pair[1]), 0)
     here, there = ({*filter(None, form[alike:])} for form in (my_form, their_form))
-    return alike > 0 and min(len(here), len(there)) > 1 and here.isdisjoint(there)
+    matters, others = ({*filter(_tells, rest)} for rest in (here, there))
+    is_apart = bool(matters and others) and matters.isdisjoint(others)
+    return alike > 0 and min(len(here), len(there)) > 1 and is_apart
+
+
+def _tells(word: str) -> bool:
+    """Check whether a word may name a matter: hardly any language has function words of more than three letters."""
+    return len(word) > _SHORT or word > _FIRST_CJK
 
 
 def differing_places(newer: MustKeep, older: MustKeep) -> int:
