@@ -24,13 +24,12 @@ class FactWords(Stored):
         return [number for (number,) in self._database.rows("SELECT id FROM must_keeps WHERE indexed = 0 ORDER BY id")]
 
     def index(self, keys: Mapping[int, Collection[str]]) -> None:
-        """Store the keys of facts, by fact id, instead of their former ones."""
-        with self._database.transaction("index"):
-            numbers = [(number,) for number in keys]
-            self._database.write_all("index", "DELETE FROM must_keep_words WHERE fact = ?", numbers)
-            rows = {(_hashed(key), number) for number, own in keys.items() for key in own}
-            self._database.write_all("index", "INSERT INTO must_keep_words (word, fact) VALUES (?, ?)", sorted(rows))
-            self._database.write_all("index", "UPDATE must_keeps SET indexed = 1 WHERE id = ?", numbers)
+        """Store the keys of facts, by fact id, instead of their former ones; to be called in a transaction."""
+        numbers = [(number,) for number in keys]
+        self._database.write_all("index", "DELETE FROM must_keep_words WHERE fact = ?", numbers)
+        rows = {(_hashed(key), number) for number, own in keys.items() for key in own}
+        self._database.write_all("index", "INSERT INTO must_keep_words (word, fact) VALUES (?, ?)", sorted(rows))
+        self._database.write_all("index", "UPDATE must_keeps SET indexed = 1 WHERE id = ?", numbers)
 
     def newest(self, keys: Iterable[str], most: int) -> dict[str, dict[int, None]]:
         """Return the ids of the newest facts with each key, ascending, at most `most` a key; unused keys are absent."""
