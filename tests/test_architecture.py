@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_820,
     "orchestra_mem/faces": 7_500,
-    "tests": 36_870,
+    "tests": 36_880,
     "benchmarks": 10_540,
 }
 MAX_MODULE_LINES = 400

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
 
+from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, TELLING, Action, Intent, Parsed
@@ -272,7 +273,8 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
     """Yield an intent with its phrases replaced by item numbers, once for each meaning."""
     is_new = intent.action in NEW and not intent.target
     other = _meant(intent.other, expected_parent(intent.kind) if is_new else ANYTHING, line if is_new else "", talk)
-    if intent.action is Action.REPORT:
+    loses_rule = intent.action in TELLING and safety_kind(line) and not safety_kind(intent.value)
+    if intent.action is Action.REPORT or loses_rule:  # "store card numbers" is the opposite of what was said
         intent = replace(intent, value=line.strip())
     if other and (len(other[0]) == 1 or not is_new):
         intent = replace(intent, other=_numbers(other[0]))

@@ -130,6 +130,13 @@ def test_an_outcry_a_proposal_and_a_sentence_about_an_item_are_not_noted_at_once
     assert not said(orchestrator, line).text.startswith(("Noted", "Decided"))
 
 
+def test_a_suggested_note_keeps_all_words(orchestrator: Orchestrator) -> None:
+    """A sentence that may name an item is offered as a note with its negation, not without it."""
+    said(orchestrator, "create a story for the cart")
+    reply = said(orchestrator, "never store card numbers")
+    assert reply.text.startswith("Did you mean: note: never store card numbers?")
+
+
 def test_a_statement_that_may_be_a_command_is_asked_about(orchestrator: Orchestrator) -> None:
     """A role that may be the assignment of an item that exists is not noted before the person has said so."""
     assert said(orchestrator, "Paul takes care of the signup").text.startswith("Did you mean: assign #3 to Paul")
