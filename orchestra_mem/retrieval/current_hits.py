@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -56,14 +57,14 @@ def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
     # The line of a reworded fact has its new words.
     by_line = ledger.must_keeps_by_id(sorted({*lines.values()})) if lines else []
     stated = {fact.id: replace(fact, found="") for fact in by_line}
+    told: defaultdict[int, list[MustKeep]] = defaultdict(list)
+    for fact in facts:
+        told[fact.operation].append(fact)
     later = _later([*facts, *by_line], ledger)
     found = list(hits)
     for hit in hits:
-        line, told = (
-            stated.get(lines.get(hit.id, 0)),
-            [fact for fact in facts if fact.operation == operations.get(hit.id)],
-        )
-        by = _replaced_by(line.text, [line], later) if line else _replaced_by(hit.chunk.text, told, later)
+        line, own = stated.get(lines.get(hit.id, 0)), told[operations.get(hit.id, 0)]
+        by = _replaced_by(line.text, [line], later) if line else _replaced_by(hit.chunk.text, own, later)
         if by is None:
             continue
         at = next(place for place, each in enumerate(found) if each.id == hit.id)

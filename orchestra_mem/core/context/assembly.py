@@ -125,9 +125,9 @@ def begin_epoch(
     Each stable part gets its share, or more if its pinned items need more; only `NEWEST_SHARE` stays for operations, if
     they need it. Unused tokens go to the stable parts that need more, in order, and then to the operations. Only
     `fill_at_start` of the operations' room is filled, so that later operations can be appended; if it is 1, all of it
-    is, and the stable parts get what the operations leave unused. Within a part, pinned
-    items are placed first, in full if they fit, then all others in their shortest form, then in fuller forms by
-    priority. So a larger budget shows no fewer lines of a pinned item with a form for each line.
+    is, and the stable parts get what the operations leave unused. Within a part, pinned items are placed first, in full
+    if they fit, then all others in their shortest form, then in fuller forms by priority. So a larger budget shows no
+    fewer lines of a pinned item with a form for each line.
 
     Args:
         items: Items of each part in the order in which they are shown; operations in order of time.

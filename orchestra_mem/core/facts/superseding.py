@@ -30,7 +30,7 @@ _CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, *UNFINISHED, _COMPLETI
 _REPEATED = (*UNFINISHED, _COMPLETION)  # of these kinds, a fact is superseded by one in the same words
 _SKEW = timedelta(minutes=15)  # clocks of machines differ by less
 _NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can refer to
-_OPEN = 1.2  # least logit at which a fact leaves open what it says: it ends nothing for sure
+_LEAST_OPEN = 1.2  # least logit at which a fact leaves open what it says: it ends nothing for sure
 _POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
 _FEW = 3.0  # a topic up to this weight names nothing
 
@@ -215,7 +215,7 @@ class Standing:
             return self._pointed_at(fact, facts)
         likeliest = sorted(chances, key=lambda number: -chances[number])
         least = REPORTED if fact.kind is _COMPLETION else SURE
-        is_open = fact.kind in HOLDING and signs[OPEN] >= _OPEN
+        is_open = fact.kind in HOLDING and signs[OPEN] >= _LEAST_OPEN
         sure = [number for number in likeliest[:1] if chances[number] >= least and not is_open]
         told = [facts[number].text for number in sure]
         ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}
