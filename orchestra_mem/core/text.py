@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain
 
@@ -379,10 +380,11 @@ def neutralise(text: str) -> str:
 
 def restore(answer: str) -> str:
     """Undo `neutralise` in a model's answer, in JSON within its texts, so that a quote is in its source again."""
-    try:
-        return json.dumps(_restored(json.loads(answer)), ensure_ascii=False)
-    except (ValueError, RecursionError):  # plain text, or JSON that is invalid as the model did not double a backslash
-        return _NEUTRALISED.sub(r"\1", answer)
+    if answer.lstrip()[:1] in ("{", "["):  # a text in quotes is plain text, too
+        # JSON may be invalid, as the model did not double a backslash.
+        with suppress(ValueError, RecursionError):
+            return json.dumps(_restored(json.loads(answer)), ensure_ascii=False)
+    return _NEUTRALISED.sub(r"\1", answer)
 
 
 def _restored(value: Json) -> Json:
