@@ -88,7 +88,7 @@ _NUMBER = re.compile(
 )
 _LEVEL = re.compile(r"(?i)(?:priority|prio|level|p|rank)(?: to)? ?$")
 _TITLE = re.compile(rf"(?i){_NAME}")
-_JOINED = re.compile(rf"(?i)(?>{_WORD}| )*+(?:,|and\b|&)(?>{_WORD}|and\b|[ ,&])*+")  # titles in a list
+_JOINED = re.compile(r"(?i)^\W*(?:,|&|and\b)|(?:,|&|\band)\W*$")
 _POINTS = re.compile(r"\b(?:this|that|all|both|these|those)\b")
 _SEVERAL = re.compile(r"\b(?:all|both|these|those|each|every)\b")
 _ALONE = re.compile(
@@ -149,33 +149,20 @@ class PhraseReader:
         self._names = names
         self._phrase = lru_cache(maxsize=None)(self._phrase_at)
 
-    def references(self, under: re.Pattern[str] | None = None) -> list[Phrase]:
-        """Return the phrases that surely refer to items with the titles joined to them, or all phrases if none do.
+    def references(self) -> list[Phrase]:
+        """Return the phrases; without titles, which are slow to look up, where others are sure and nothing is joined."""
+        sure = [phrase for phrase in self.phrases(titles=False) if not phrase.bare or phrase.ids]
+        sides = (side for each in sure for side in (self.line[: each.start], self.line[each.end :]))
+        return sure if sure and not any(map(_JOINED.search, sides)) else self.phrases()
 
-        Other titles are not looked up, as that is slow. With `under`, titles after a match of it count as sure.
-        """
-        sure = [phrase for phrase in self.phrases(lambda at: False) if not phrase.bare or phrase.ids]
-        sure += [self._said(at, at) for at in self._offsets if under and under.search(self.line[:at])]
-        starts = {phrase.start for phrase in sure}
-        found = self.phrases(lambda at: any(self._may_touch(at, phrase) for phrase in sure))
-        return found if any(phrase.start in starts for phrase in found) else self.phrases()
-
-    def phrases(self, is_wanted: Callable[[int], bool] = lambda at: True) -> list[Phrase]:
-        """Return the phrases in order, of titles those at wanted offsets."""
+    def phrases(self, *, titles: bool = True) -> list[Phrase]:
+        """Return the phrases in order, by default with titles that no word marks as references."""
         found = list[Phrase]()
         for at in self._offsets:
             if not found or at >= found[-1].end:
-                read = self._phrase(at) or (self._title(at) if is_wanted(at) else None)
+                read = self._phrase(at) or (self._title(at) if titles else None)
                 found += [read] if read else []
         return found
-
-    def _may_touch(self, at: int, phrase: Phrase) -> bool:
-        """Check whether a title at an offset may overlap a phrase, or be joined to it by "and" or a comma."""
-        title = _TITLE.match(self.line, at)
-        if not title or self.line.startswith("'", title.end()) or at <= phrase.start < title.end():
-            return True
-        gap = (at, phrase.start) if at < phrase.start else (phrase.end, at)
-        return _JOINED.fullmatch(self.line, *gap) is not None
 
     def _phrase_at(self, at: int) -> Phrase | None:
         """Parse the phrase at an offset; return None if no phrase starts there."""

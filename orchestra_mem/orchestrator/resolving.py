@@ -61,7 +61,7 @@ def resolve_line(line: str, talk: Talk) -> Resolution:
     intent = read[0] if read else Intent(action=Action.STATUS)
     is_new = intent.action in (Action.CREATE, Action.ADD) and not intent.target
     reader = PhraseReader(line, _namer(talk))
-    line, phrases = reader.line, reader.references(_UNDER if is_new else None)  # offsets refer to the mended line
+    line, phrases = reader.line, reader.references()  # offsets refer to the mended line
     under = [phrase for phrase in phrases if is_new and _UNDER.search(line[: phrase.start])]
     meant = under or [phrase for phrase in phrases if not phrase.bare or phrase.ids] or phrases
     if not meant:
