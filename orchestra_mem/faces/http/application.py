@@ -6,12 +6,11 @@ The socket is opened separately by `take_port`, so that a port in use is reporte
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -119,7 +118,6 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     return app
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ENDING_S = 5  # time for running requests to finish before they are cancelled
 _CUTTING_S = 20  # time for cancelled chats to record their partial answers
 _PAGE_FIRST_S = 1  # delay of the warm-up, which must not slow down the first page, often opened at once
@@ -221,17 +219,10 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
         cutting.cancel()
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handle signals while the server runs. Uvicorn's version raises them again, before the memory is closed."""
-        before = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin the shutdown. A second signal does not force an exit, because the memory must still be closed."""
+        """Begin the shutdown. A second signal does not force an exit, because the memory must still be closed.
+
+        Uvicorn raises the signals that its own method has collected again, which would be too early as well.
+        """
         self.ended_by = self.ended_by or sig
         self.should_exit = True
