@@ -150,7 +150,7 @@ class PhraseReader:
         self._phrase = lru_cache(maxsize=None)(self._phrase_at)
 
     def references(self) -> list[Phrase]:
-        """Return the phrases; without titles, which are slow to look up, where others are sure and nothing is joined."""
+        """Return the phrases; without titles, which are slow to look up, if others are sure and nothing is joined."""
         sure = [phrase for phrase in self.phrases(titles=False) if not phrase.bare or phrase.ids]
         sides = (side for each in sure for side in (self.line[: each.start], self.line[each.end :]))
         return sure if sure and not any(map(_JOINED.search, sides)) else self.phrases()

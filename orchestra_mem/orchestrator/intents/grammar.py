@@ -47,6 +47,8 @@ _PARTS = {
     "t": rf"(?P<target>{_ITEM})",
     "o": rf"(?P<other>{_ITEM})",
     "ids": rf"(?P<target>{_IDS})",
+    "number": r"(?P<target>#\d{1,18})",
+    "thing": rf"(?P<target>{_QUOTED}|{_LETTER}+)",
     "kind": rf"(?P<kind>{_KIND})",
     "n": rf"(?P<count>{_COUNT}) (?:new |more )?",
     "new": r"(?:create|add|make|new)(?: (?:an?|another|the|new|one|one more))*",
@@ -88,33 +90,17 @@ def borders(line: str, border: re.Pattern[str] = _BORDER) -> list[tuple[int, int
     return [span for span in found if not any(start < span[0] < end for start, end in quoted)]
 
 
-def _compiled(forms: Mapping[Action, Iterable[str]]) -> tuple[tuple[Action, re.Pattern[str]], ...]:
+def _compiled(forms: Mapping[str, Iterable[str]]) -> tuple[tuple[Action, re.Pattern[str]], ...]:
     return tuple(
-        (action, re.compile(re.sub(r"(?<!P)<(\w+)>", lambda match: _PARTS[match[1]], form), re.IGNORECASE))
+        (Action(action), re.compile(re.sub(r"(?<!P)<(\w+)>", lambda match: _PARTS[match[1]], form), re.IGNORECASE))
         for action, each in forms.items()
         for form in each
     )
 
 
 _FORMS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
-_TABLE = _compiled({Action(action): forms for action, forms in _FORMS["read"].items()})
+_TABLE, _WHOLE = _compiled(_FORMS["read"]), _compiled(_FORMS["whole"])
 _QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
-# Forms of whole lines. As a part of a line, a question for facts about a thing may be a part of a title. The others
-# are the notation of `work_plan.md`: a ticked box, an empty box (a new task), or a number with an arrow to a status.
-_ARROW = r"(?P<target>#\d{1,18}) ?(?:->|=>|\u2192) ?"
-_WHOLE = _compiled(
-    {
-        Action.RECENT: (
-            "what (?P<value>did we decide|have we decided|was decided) (?:about|on|for|regarding) "
-            rf"(?P<target>{_QUOTED}|{_LETTER}+) ?\??",
-            rf"(?P<value>who is) (?:responsible for|in charge of) (?P<target>{_QUOTED}|{_LETTER}+) ?\??",
-        ),
-        Action.FINISH: (r"[-*] \[x\] (?P<target>#\d{1,18})\b.*", f"{_ARROW}<done>"),
-        Action.CREATE: (r"[-*] \[ \] (?P<title>[^#~].*)",),
-        Action.START: (f"{_ARROW}<begun>",), Action.BLOCK: (f"{_ARROW}blocked",),
-        Action.CANCEL: (f"{_ARROW}cancelled",), Action.DEFER: (f"{_ARROW}deferred",),
-    }
-)  # fmt: skip
 
 
 def parse_line(line: str) -> tuple[Intent, ...]:

@@ -31,7 +31,7 @@ from orchestra_mem.orchestrator.intents.classifier import (
 )  # fmt: skip
 from orchestra_mem.orchestrator.intents.grammar import as_command, borders, parse_line
 from orchestra_mem.orchestrator.intents.languages import parse_foreign
-from orchestra_mem.orchestrator.intents.slots import fill, title_in
+from orchestra_mem.orchestrator.intents.slots import PRIORITY_WORDS, fill, title_in
 from orchestra_mem.work_types import WorkKind
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,6 @@ _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
 _REMEMBERED = 64  # cached pieces of lines
 _LONGEST = 2_000  # characters; the rest of a line is ignored
 MAX_INTENTS, MAX_TITLES, MAX_COUNT = 16, 100, 1_000
-_LEVELS = frozenset({"1", "2", "3", "4", "5", "higher", "lower"})
 _SURE = 0.7  # for all model answers, because models report no meaningful confidence
 _ANSWER_TOKENS = 400
 
@@ -278,6 +277,6 @@ def intents_from_json(answer: str) -> tuple[Intent, ...]:
 
 def _stands_in(intent: Intent, line: str) -> bool:
     """Check whether a line contains every text of an intent, ignoring case and spacing; priorities are exempt."""
-    value = "" if intent.action is Action.PRIORITISE and intent.value in _LEVELS else intent.value
+    value = "" if intent.action is Action.PRIORITISE and intent.value in PRIORITY_WORDS.values() else intent.value
     told = (" ".join(said.casefold().split()) for said in (intent.target, intent.other, value, *intent.titles))
     return all(said in " ".join(line.casefold().split()) for said in told)
