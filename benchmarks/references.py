@@ -25,7 +25,7 @@ from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.references import Resolution
 from orchestra_mem.orchestrator.resolving import resolve_line
-from orchestra_mem.orchestrator.talk import Happening, Mention, Talk
+from orchestra_mem.orchestrator.talk import Effect, Happening, Talk
 from orchestra_mem.stores import WorkStore
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
@@ -58,7 +58,7 @@ class Case:
     split: str
     form: str
     items: tuple[WorkItem, ...]
-    mentions: tuple[Mention, ...]
+    mentions: tuple[Effect, ...]
     line: str
     answer: frozenset[int]
 
@@ -138,8 +138,8 @@ def _item(row: Mapping[str, Any]) -> WorkItem:
     )
 
 
-def _mention(row: Mapping[str, Any]) -> Mention:
-    return Mention(items=tuple(row.get("items") or ()), happening=Happening(row.get("did") or "mentioned"))
+def _mention(row: Mapping[str, Any]) -> Effect:
+    return Effect(items=tuple(row.get("items") or ()), happening=Happening(row.get("did") or "mentioned"))
 
 
 def faults_of(cases: list[Case]) -> Iterator[str]:
@@ -218,7 +218,7 @@ def _fill(store: WorkStore, titles: list[str]) -> None:
             holders[depth:] = [store.add(item).id]
 
 
-def _moved(case: Case, store: WorkStore) -> tuple[Mention, ...]:
+def _moved(case: Case, store: WorkStore) -> tuple[Effect, ...]:
     """Store a case's items; return the mentions with the new ids."""
     ids: dict[int, int] = {}
     with store.changing("case"):

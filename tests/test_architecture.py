@@ -82,7 +82,6 @@ SHARED_NAMES = {
     "classifier": "of facts, of commands", "embedder": "of a GGUF, of a server",
     "episodic": "the documents' texts, their manager",
     "Chunk": "of the index, of what a model reads",
-    "Mention": "in the plan, in a talk",
     "Part": "of a context, of a session document", "Passage": "of a document, of an operation",
     "Reader": "of commands, of phrases", "Sentence": "of three classifiers' inputs",
     "Source": "of facts, of summaries", "Table": "of a database, of weights", "Talk": "with a model, with a person",

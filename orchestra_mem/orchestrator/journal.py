@@ -16,7 +16,7 @@ from orchestra_mem.memory.agent_view import InjectedMessage
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, TELLING, Action
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
-from orchestra_mem.orchestrator.talk import Effect, Happening, Mention, Outcome, Reply, Talk
+from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, shown
 from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
@@ -145,17 +145,16 @@ def _spoken_of(effects: Sequence[Effect], changed: bool) -> dict[str, Json]:
     return {name: items for name, items in kept.items() if items}
 
 
-def _mentions(data: Json) -> Iterator[Mention]:
+def _mentions(data: Json) -> Iterator[Effect]:
     """Yield the mentions in an operation's data, newest first."""
     if not isinstance(data, dict):
         return
     spoken_of, changed = _ids(data.get(_SPOKEN_OF)), data.get(_CHANGED)
     rest = len(spoken_of) - (data.get("intent") == Action.NEXT)  # the last is "it"; see `Answers`
-    for items in filter(None, (spoken_of[rest:], spoken_of[:rest])):
-        yield Mention(items=items, happening=Happening.MENTIONED if len(items) == 1 else Happening.LISTED)
+    yield from (*shown(spoken_of[rest:]), *shown(spoken_of[:rest]))
     for did, listed in reversed(changed.items()) if isinstance(changed, dict) else ():
         if did in set(Happening) and (items := _ids(listed)):
-            yield Mention(items=items, happening=Happening(did))
+            yield Effect(items=items, happening=Happening(did))
 
 
 def _ids(value: Json) -> tuple[int, ...]:

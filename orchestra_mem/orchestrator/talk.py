@@ -39,11 +39,15 @@ class Happening(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mention:
-    """A recent mention of items, with their ids in the order in which they were named, created or shown."""
+class Effect:
+    """A change of items by a line, or a mention of items, with their ids in the order in which they were named or made.
 
-    items: tuple[int, ...]
+    `text` describes the change or note; "" without either.
+    """
+
     happening: Happening
+    items: tuple[int, ...]
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,16 +63,13 @@ class Need:
 
 
 ANYTHING = Need()
-_PENDING, _ACTIVE, _BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED
-_DEFERRED, _FAILED = WorkStatus.DEFERRED, WorkStatus.FAILED
-_STATUSES: Mapping[Action, tuple[WorkStatus, ...]] = {
-    Action.START: (_PENDING, _DEFERRED, _FAILED, _BLOCKED),
-    Action.FINISH: (_ACTIVE, _PENDING, _BLOCKED, _FAILED),
-    Action.BLOCK: (_PENDING, _ACTIVE, _DEFERRED, _FAILED),
-    Action.UNBLOCK: (_BLOCKED,),
-    Action.DEFER: (_PENDING, _ACTIVE, _BLOCKED, _FAILED),
-    Action.CANCEL: OPEN_STATUSES,
-    Action.RESUME: (_DEFERRED, _BLOCKED, _ACTIVE, _PENDING, _FAILED),
+# Commands that expect open items, except with one status.
+_OPEN_BUT = {
+    Action.START: WorkStatus.IN_PROGRESS, Action.FINISH: WorkStatus.DEFERRED, Action.BLOCK: WorkStatus.BLOCKED,
+    Action.DEFER: WorkStatus.DEFERRED, Action.CANCEL: None, Action.RESUME: None,
+}  # fmt: skip
+_STATUSES = {Action.UNBLOCK: (WorkStatus.BLOCKED,)} | {
+    action: tuple(each for each in OPEN_STATUSES if each is not status) for action, status in _OPEN_BUT.items()
 }
 
 
@@ -93,15 +94,6 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     NOT_UNDERSTOOD = "not understood"
     ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """A change of items by a line, or a mention of items. `text` describes the change or note; "" without either."""
-
-    happening: Happening
-    items: tuple[int, ...]
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +134,7 @@ class Told:
 def shown(items: Sequence[int]) -> tuple[Effect, ...]:
     """Return the effect of mentioning `items` without changing them, as a tuple; () if `items` is empty."""
     happening = Happening.MENTIONED if len(items) == 1 else Happening.LISTED
-    return (Effect(happening=happening, items=tuple(items), text=""),) if items else ()
+    return (Effect(happening=happening, items=tuple(items)),) if items else ()
 
 
 def reply_record(reply: Reply) -> dict[str, Json]:
@@ -212,7 +204,7 @@ class Talk:
         lookup: Finds items.
     """
 
-    def __init__(self, mentions: Sequence[Mention], lookup: WorkLookup) -> None:
+    def __init__(self, mentions: Sequence[Effect], lookup: WorkLookup) -> None:
         self.mentions = mentions
         self.lookup = lookup
         self.item = lru_cache(maxsize=None)(self._item)
@@ -223,7 +215,7 @@ class Talk:
 
     def listing(self, items: Sequence[int]) -> Talk:
         """Return the conversation as it is after listing items."""
-        return Talk([Mention(items=tuple(items), happening=Happening.LISTED), *self.mentions], self.lookup)
+        return Talk([Effect(items=tuple(items), happening=Happening.LISTED), *self.mentions], self.lookup)
 
     def _item(self, item_id: int) -> WorkItem | None:
         try:

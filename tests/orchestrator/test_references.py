@@ -10,7 +10,7 @@ import pytest
 from benchmarks.references import Items, faults_of, load_cases, resolve_case
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.resolving import resolve_line, resolve_text
-from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Mention, Need, Talk, expected_target
+from orchestra_mem.orchestrator.talk import ANYTHING, Effect, Happening, Need, Talk, expected_target
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 from tests.builders import cases
 
@@ -24,12 +24,12 @@ WORK = tuple(
 LOOKUP = Items(WORK)
 
 
-def did(happening: str, *items: int) -> Mention:
+def did(happening: str, *items: int) -> Effect:
     """Return a mention of the items."""
-    return Mention(items=items, happening=Happening(happening))
+    return Effect(items=items, happening=Happening(happening))
 
 
-def talk(*mentions: Mention) -> Talk:
+def talk(*mentions: Effect) -> Talk:
     """Return a conversation with these mentions, oldest first."""
     return Talk(mentions=mentions[::-1], lookup=LOOKUP)
 
