@@ -107,7 +107,6 @@ _TELLS = re.compile(
     r"(?i)(?: (?:that|which|who|i|we|they|nobody)\b|,? (?:but|except|without|excluding) )[^,;:.]*"
     r"| (?-i:[A-Z][a-z]+ \w+ed)\b"
 )
-_LIST = re.compile(r"(?i) (?:in|on|of|from) (?:the|that|this) list\b")
 _WHOLE = re.compile(r"(?i) (?P<of>of|in|from|under) ")
 _OWNS = re.compile(rf"(?i)'s? | (?=(?:{_any(_PLURALS)})\b)")  # before a plural the apostrophe is optional
 
@@ -246,11 +245,8 @@ class PhraseReader:
         """Parse a complement after the head noun: "about login", "that failed", "I just created", "of the epic"."""
         line, end = self.line, phrase.end
         said: dict[str, Any] = {}
-        if found := _LIST.match(line, end):
-            return replace(phrase, happening=Happening.LISTED, end=found.end())
         found = _WHOLE.match(line, end) if not phrase.owner else None
-        is_whole = found and ("of" in found[0] or phrase.many or phrase.position is not None)
-        if found and is_whole and (owner := self._phrase(found.end()) or self._title(found.end())):
+        if found and (owner := self._phrase(found.end()) or self._title(found.end())):
             return replace(phrase, owner=owner, part=bool(owner.many), end=owner.end)
         if not headed:
             return phrase

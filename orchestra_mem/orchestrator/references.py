@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.work.wording import a, either
 from orchestra_mem.orchestrator.phrases import Phrase
-from orchestra_mem.orchestrator.talk import ANYTHING, Group, Happening, Items, Need, Talk, title_fit
+from orchestra_mem.orchestrator.talk import ANYTHING, Group, Happening, Items, Need, Talk
 from orchestra_mem.work_types import OPEN_STATUSES, PARENT_KINDS, WorkFilter, WorkItem
 
 Scored = tuple[Items, float]
@@ -240,9 +240,7 @@ class Choice:
         pools = [(plain.fitting(talk.below([item], phrase.kind)), score) for item, score in holders[:_MOST_FOUND]]
         pools = [(pool, score) for pool, score in pools if len(pool) > 1 or phrase.words]
         called: Iterable[WorkItem] = ()
-        if phrase.words:
-            called = (item for item in self.named_items() if title_fit(phrase.words, item.title))
-        elif phrase.statuses or (phrase.kind and not talk.seen and phrase.position is None):
+        if phrase.statuses or (phrase.kind and not talk.seen and phrase.position is None):
             called = talk.find(WorkFilter(kinds=self._kinds, statuses=phrase.statuses))
         if phrase.position is not None and phrase.kind:
             pools.append((plain.fitting(talk.made), 0.5))
