@@ -329,9 +329,8 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             StorageError: A write failed.
         """
         runs = shell_work(work, folder=folder, timeout_s=timeout_s) if isinstance(work, str) else work
-        context_tokens = None if use_memory else 0
         return self._tasks.run(
-            task, runs, max_iterations=max(1, max_iterations), tokens_used=tokens_used, context_tokens=context_tokens
+            task, runs, max_iterations=max(1, max_iterations), tokens_used=tokens_used, use_memory=use_memory
         )
 
     # Ending

@@ -171,7 +171,7 @@ class TaskRunner:
     least_quality: float
 
     def run(
-        self, task: int, work: Work, *, max_iterations: int, tokens_used: int | None, context_tokens: int | None = None
+        self, task: int, work: Work, *, max_iterations: int, tokens_used: int | None, use_memory: bool
     ) -> TaskResult:
         """Run a task until its result is good enough or `max_iterations` is reached."""
         changes: list[WorkEvent]
@@ -179,40 +179,29 @@ class TaskRunner:
             item = self.journal.tracker.set_status(task, WorkStatus.IN_PROGRESS)
         started = {event.id for event in changes}
         self.journal.running.update(started)
+        asked = {"kind": TASK, "subject": item.id, "agent": self.journal.agent, "use_memory": use_memory}
+        result, iteration = None, 0
         try:
-            return self._tries(item, work, changes, max_iterations, tokens_used, context_tokens)
+            while True:
+                iteration += 1
+                injection = first_injection(self.hooks.call("before_execution", **asked))
+                context = self.journal.memory.get_orchestrator_context(TASK, None if use_memory else 0)
+                attempt = Attempt(task=item, context=context, iteration=iteration, previous=result, injection=injection)
+                try:
+                    result = replace(_tried(work, attempt), injection=injection)
+                except BaseException as error:  # Ctrl-C: record the attempt and put the item back
+                    failed = TaskResult(result="", error=f"interrupted by {type(error).__name__}", iteration=iteration)
+                    self._recorded(item, failed, changes, tokens_used, WorkStatus.PENDING)
+                    raise
+                if result.error or (result.quality is not None and result.quality < self.least_quality):
+                    tries_left = iteration < max_iterations
+                    result = replace(result, decision=Decision.RETRY if tries_left else Decision.ESCALATE)
+                result = self._recorded(item, result, changes, tokens_used, _STATUS_AFTER[result.decision])
+                if result.decision is not Decision.RETRY:
+                    return result
+                changes = []
         finally:
             self.journal.running.difference_update(started)
-
-    def _tries(
-        self, item: WorkItem, work: Work, changes: list[WorkEvent], max_iterations: int, tokens_used: int | None,
-        context_tokens: int | None,
-    ) -> TaskResult:  # fmt: skip
-        result: TaskResult | None = None
-        for iteration in range(1, max_iterations + 1):
-            use_memory = context_tokens != 0
-            heard = self.hooks.call(
-                "before_execution", kind=TASK, subject=item.id, agent=self.journal.agent, use_memory=use_memory
-            )
-            injection = first_injection(heard)
-            context = self.journal.memory.get_orchestrator_context(TASK, context_tokens)
-            attempt = Attempt(task=item, context=context, iteration=iteration, previous=result, injection=injection)
-            try:
-                result = replace(_tried(work, attempt), injection=injection)
-            except BaseException as error:  # Ctrl-C: record the attempt and put the item back
-                failed = TaskResult(result="", error=f"interrupted by {type(error).__name__}", iteration=iteration)
-                self._recorded(item, failed, changes, tokens_used, WorkStatus.PENDING)
-                raise
-            is_good = not result.error and (result.quality is None or result.quality >= self.least_quality)
-            if not is_good:
-                tries_left = iteration < max_iterations
-                result = replace(result, decision=Decision.RETRY if tries_left else Decision.ESCALATE)
-            result = self._recorded(item, result, changes, tokens_used, _STATUS_AFTER[result.decision])
-            if result.decision is not Decision.RETRY:
-                break
-            changes = []
-        assert result is not None
-        return result
 
     def _recorded(
         self, item: WorkItem, result: TaskResult, changes: Sequence[WorkEvent], tokens: int | None, status: WorkStatus
