@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -47,8 +47,7 @@ def check_documents(project: Path, settings: Settings) -> list[DocumentFault]:
     file = database_file(place.home, settings) or place.home / COPIES_FILE  # without that, this folder has no copies
     paths = [path for path in place.documents() if file.exists() or path.exists()]
     paths += [*sorted(place.memory.glob("catalog/*.md")), *sorted(place.sessions.glob("session_*.md"))]
-    rules = Redactor(key=b"", **dict(settings.redaction))
-    return [problem for path in paths for problem in check_document(path, project, settings, rules)]
+    return [problem for path in paths for problem in check_document(path, project, settings)]
 
 
 def check_index(project: Path) -> list[DocumentFault]:
@@ -59,13 +58,8 @@ def check_index(project: Path) -> list[DocumentFault]:
     return [DocumentFault(path=str(index.database), line=0, problem=index.fault, meanwhile=ANEW)]
 
 
-def check_document(
-    path: Path, project: Path, settings: Settings, redactor: Redactor | None = None
-) -> list[DocumentFault]:
-    """Find the faults of one document: first faults of the file, then faults in its text, line by line.
-
-    `redactor`: That of the settings, if the caller has made one.
-    """
+def check_document(path: Path, project: Path, settings: Settings) -> list[DocumentFault]:
+    """Find the faults of one document: first faults of the file, then faults in its text, line by line."""
     place = Place.of(project, settings)
     if not os.path.lexists(path):
         again = (
@@ -75,17 +69,13 @@ def check_document(
     reader = DocumentReader(
         homes=(place.home, place.memory, place.sessions), read_only=why_read_only(place.home) is not None
     )
-    redactor = redactor or Redactor(key=b"", **dict(settings.redaction))
-    return [*reader.faults(path), *_secrets(path, reader, redactor)]
-
-
-def _secrets(path: Path, reader: DocumentReader, redactor: Redactor) -> Iterator[DocumentFault]:
-    """Find probable secrets, which can only be in people's lines: the program redacts its own lines."""
+    found = reader.faults(path)
     with suppress(StorageError):
-        for line, kind in redactor.places(reader.read(path) or ""):
+        for line, kind in Redactor(key=b"", **dict(settings.redaction)).places(reader.read(path) or ""):
             problem = f"contains what looks like a secret ({kind})"
-            stays = "a person's lines are not redacted; remove the secret"
-            yield DocumentFault(path=str(path), line=line, problem=problem, meanwhile=stays)
+            stays = "a person's lines are not redacted; remove the secret"  # the program redacts its own lines
+            found.append(DocumentFault(path=str(path), line=line, problem=problem, meanwhile=stays))
+    return found
 
 
 def disk_sizes(project: Path, settings: Settings) -> dict[str, int]:
