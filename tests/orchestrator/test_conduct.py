@@ -45,6 +45,15 @@ def test_a_line_that_is_not_plain_is_asked_about_first(orchestrator: Orchestrato
     assert orchestrator.tracker.item(3).status is WorkStatus.IN_PROGRESS
 
 
+def test_an_item_is_moved_by_a_plain_command_that_is_offered_as_such(orchestrator: Orchestrator) -> None:
+    """A plain "move" is carried out, and what is offered says that an existing item moves, not that one is made."""
+    said(orchestrator, "create an epic for billing")
+    reply = said(orchestrator, "perhaps we should shift #4 over to #5")
+    assert "add a " not in reply.text.partition("\n")[0]
+    assert said(orchestrator, "move #4 under #5").text == 'Story #4 "Invoices" is under Epic #5'
+    assert orchestrator.tracker.item(4).parent == 5
+
+
 def test_another_reading_is_chosen_by_its_number(orchestrator: Orchestrator) -> None:
     """If several readings are suggested, answering with a number executes that reading."""
     reply = said(orchestrator, "list the stories", "i guess we are finally through with it")

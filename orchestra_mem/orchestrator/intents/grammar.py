@@ -206,6 +206,8 @@ def _item(phrase: str) -> str:
 
 
 def _new(intent: Intent, other: str) -> str:
+    if intent.target and other:  # an existing item that moves
+        return f"move {_item(intent.target)} under {other}"
     kind = intent.kind or WorkKind.TASK
     many = max(intent.count, len(intent.titles))
     under = f" to {other}" if other else ""
