@@ -13,7 +13,6 @@ import signal
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import wraps
 from importlib.metadata import distributions
 from typing import Annotated, Any
 
@@ -304,9 +303,7 @@ class MemoryServer(MCPServer[Any]):
         self._parameters = {name: [*inspect.signature(getattr(tools, name)).parameters] for name in offered}
         for name, hints in offered.items():
             call = getattr(tools, name)
-            self.add_tool(
-                _in_words(call), name, description=inspect.getdoc(call), annotations=hints, structured_output=False
-            )
+            self.add_tool(call, name, description=inspect.getdoc(call), annotations=hints, structured_output=False)
 
         @self.prompt("continue_where_we_stopped", title="Continue where we stopped")
         def continue_where_we_stopped() -> str:
@@ -321,10 +318,7 @@ class MemoryServer(MCPServer[Any]):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if isinstance(cause := error.__cause__, ValidationError):
-                told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in cause.errors()]
-                return _refused(f"invalid arguments for {name}: {'; '.join(told)}")
-            return _refused(str(cause) if isinstance(cause, ToolError) else str(error))
+            return _refused(_in_words(name, error.__cause__ or error))
 
     async def run_stdio_async(self) -> None:
         """Serve a client on stdin and stdout."""
@@ -367,22 +361,17 @@ async def _lines() -> AsyncIterator[str]:
         yield line
 
 
-def _in_words(call: Callable[..., str]) -> Callable[..., str]:
-    """Turn a tool's errors into messages for the model, which knows no commands; log unexpected errors."""
-
-    @wraps(call)
-    def tool(**given: Any) -> str:
-        try:
-            return call(**given)
-        except (OrchestraMemError, ValueError) as error:
-            raise ToolError(str(error).partition("; `orchestra-mem ")[0]) from error
-        except Exception as error:
-            # Log only the error's type: its message may quote the memory.
-            logger.error("%s failed: %s; with --debug the log shows where", call.__name__, type(error).__name__)
-            logger.debug("where it failed", exc_info=error)
-            raise ToolError(_OUR_FAULT) from error
-
-    return tool
+def _in_words(tool: str, error: BaseException) -> str:
+    """Tell the model, which knows no commands, why a call failed; log unexpected errors."""
+    if isinstance(error, ValidationError):
+        told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        return f"invalid arguments for {tool}: {'; '.join(told)}"
+    if isinstance(error, OrchestraMemError | ValueError | ToolError):
+        return str(error).partition("; `orchestra-mem ")[0]
+    # Log only the error's type: its message may quote the memory.
+    logger.error("%s failed: %s; with --debug the log shows where", tool, type(error).__name__)
+    logger.debug("where it failed", exc_info=error)
+    return _OUR_FAULT
 
 
 def _refused(words: str) -> CallToolResult:
