@@ -107,7 +107,7 @@ class MemoryTools:
         key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None,
     ) -> str:  # fmt: skip
         """Record permanently what was done or decided; the record survives any crash. Costs about 10 tokens."""
-        done = self._caller.view.record_operation(type, data, agent=self._caller.acting(agent), idempotency_key=key)
+        done = self._caller.view.record_operation(type, data, agent=agent, idempotency_key=key)
         return f"Recorded as op{done.id}.\n"
 
     def remember(

@@ -198,10 +198,8 @@ def show_session(memory: OwnerMemory, session_id: str, query: Annotated[Paged, Q
 @service_router.get("/observations", responses=shown_page(Observation))
 def list_observations(caller: CallerDep, query: Annotated[ObservationQuery, Query()]) -> JsonResponse:
     """List workers' observations, newest first."""
-    where = ObservationFilter(
-        worker_id=query.worker, session_id=query.session, type=query.type, since=query.since, until=query.until,
-        limit=query.limit, offset=query.offset,
-    )  # fmt: skip
+    others = query.model_dump(exclude={"worker", "session"})
+    where = ObservationFilter(worker_id=query.worker, session_id=query.session, **others)
     service = MemoryService(caller.view)
     return query.answer(service.get_observations(where), service.count_observations(where))
 
@@ -216,10 +214,6 @@ def add_observation(caller: CallerDep, observation: ObservationBody) -> JsonResp
     worker = caller.acting(observation.worker)
     if worker is None:
         raise InvalidItemError(["body.worker: name the worker"])
-    number = MemoryService(caller.view).capture_observation(
-        NewObservation(
-            worker_id=worker, content=observation.content, type=observation.type, session_id=observation.session,
-            metadata=observation.metadata,
-        )
-    )  # fmt: skip
-    return JsonResponse({"id": number}, 201)
+    others = observation.model_dump(exclude={"worker", "session"})
+    new = NewObservation(worker_id=worker, session_id=observation.session, **others)
+    return JsonResponse({"id": MemoryService(caller.view).capture_observation(new)}, 201)

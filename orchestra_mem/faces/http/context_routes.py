@@ -183,9 +183,7 @@ class AuditQuery(Paged):
     @property
     def where(self) -> AuditFilter:
         """The filter for the memory's `audit`."""
-        return AuditFilter(
-            agent=self.agent, call=self.call, outcome=self.outcome, item=self.item, since=self.since
-        )  # fmt: skip
+        return AuditFilter(**self.model_dump(include={"agent", "call", "outcome", "item", "since"}))
 
 
 @history_router.get("/operations", responses=shown_page(Operation))
@@ -200,9 +198,8 @@ def list_operations(caller: CallerDep, query: Annotated[OperationQuery, Query()]
 )
 def record_operation(caller: CallerDep, operation: NewOperation) -> JsonResponse:
     """Record an operation. Once the response is sent, the operation survives any crash."""
-    agent = caller.acting(operation.agent)
     recorded = caller.view.record_operation(
-        operation.type, operation.data, operation.tokens, agent=agent, critical=operation.critical,
+        operation.type, operation.data, operation.tokens, agent=operation.agent, critical=operation.critical,
         timestamp=operation.timestamp, idempotency_key=operation.key,
     )  # fmt: skip
     return JsonResponse(recorded, 201)
