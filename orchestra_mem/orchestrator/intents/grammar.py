@@ -17,60 +17,34 @@ from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, PRIORITY_WORDS, number_of
 from orchestra_mem.work_types import WorkKind
 
-_KIND = r"(?:milestones?|epics?|story|stories|(?:sub-?)?tasks?)"
-_ID = rf"(?:(?:{_KIND}|number|item) )?#?\d{{1,18}}"
-_IDS = rf"#?\d{{1,18}} ?(?:-|to|through) ?#?\d{{1,18}}|{_ID}(?:(?:, ?| ?(?:and|&) |, and )#?\d{{1,18}})*"
-_WHICH = r"(?:first|second|third|fourth|fifth|last|next|previous|other|latest|new|same)"
-_COUNT = r"(?:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten)"
-_IT = (
-    r"it|this|that|them|these|those|both|all|th(?:is|at) one"
-    rf"|(?:both|all|all {_COUNT}|the {_COUNT}) of (?:them|these|those)"
-    rf"|the {_WHICH}(?: (?:ones?|{_COUNT}(?: {_KIND})?|{_KIND}))?|(?:these|those) {_COUNT}|the (?:rest|others)"
-)
-# Words not allowed in a phrase with a kind, because they express more than a reference to an item.
-_MORE = (
-    "if unless when once until till before after because since as so that which who but not never no or and then to on "
-    "by for with from is are was were be has have had will would should could can may might must please today tomorrow "
-    "now later again yet soon maybe instead too also only about at of priority status title name called named"
-)
-_WORD = rf"(?!(?:{'|'.join(_MORE.split())})\b)[\w'\u2019&/.-]+"
-_OF_KIND = rf"(?:the|this|that|my|our|its|their|all|{_WORD}['\u2019]s) (?:{_WORD} ){{0,5}}{_KIND}(?: #?\d{{1,18}})?"
-_QUOTED = r'"[^"]+"'
-_ITEM = rf"(?:{_IDS}|{_IT}|{_OF_KIND}|{_QUOTED})"
-_LEVEL = rf"(?:{'|'.join(word for word, level in PRIORITY_WORDS.items() if level.isdigit() and word.isalnum())})"
-_DONE, _BEGUN = r"(?:done|finished|complete|completed)", r"(?:started|in progress)"
-_STATE = rf"(?:open|blocked|{_DONE}|{_BEGUN}|cancelled|deferred|failed|pending|ready)"
-_NOT_NAMES = "it that this them him her us whoever someone somebody anyone everyone next high low medium urgent the a"
-_LETTER = r'(?:[^,;:?."]|\.(?=\w))'  # of a title without quotes; "release 2.0" goes on behind its stop
-_PLAIN_TITLE = rf"(?:(?!\b(?:{_KIND}|if|unless|when|once|until|not|then|to|under|in|into|and {_COUNT})\b){_LETTER})+"
-_PARTS = {
-    "t": rf"(?P<target>{_ITEM})",
-    "o": rf"(?P<other>{_ITEM})",
-    "ids": rf"(?P<target>{_IDS})",
-    "number": r"(?P<target>#\d{1,18})",
-    "thing": rf"(?P<target>{_QUOTED}|{_LETTER}+)",
-    "kind": rf"(?P<kind>{_KIND})",
-    "n": rf"(?P<count>{_COUNT}) (?:new |more )?",
-    "new": r"(?:create|add|make|new)(?: (?:an?|another|the|new|one|one more))*",
-    "title": rf"(?P<title>{_QUOTED}|{_PLAIN_TITLE})",
-    "called": rf"(?P<title>{_QUOTED}|{_LETTER}+)",
-    "titles": r"(?P<titles>[^;:?]+)",
-    "text": r"(?P<value>[^?]+)",
-    "ask": r"(?P<value>[^?;]+)",
-    "who": rf"(?P<value>(?!(?:{'|'.join(_NOT_NAMES.split())})\b)@?(?:(?-i:[A-Z][\w'-]+ [A-Z][\w'-]+)|[\w'-]+))",
-    "level": rf"(?P<level>{_LEVEL})",
-    "state": rf"(?P<value>{_STATE})",
-    "done": _DONE,
-    "begun": _BEGUN,
-    "when": rf"(?:(?:in|on|during|over|since) )?(?:the )?{TIME}",
-    "fact": r"(?P<value>(?:decision|rule|constraint|failure|error|problem)s?)",
-}
+_FORMS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+_LEVELS = "|".join(word for word, level in PRIORITY_WORDS.items() if level.isdigit() and word.isalnum())
+_PARTS: dict[str, str] = _FORMS["parts"] | {"time": TIME, "levels": _LEVELS}
+
+
+def with_parts(form: str, parts: Mapping[str, str]) -> str:
+    """Replace the names in `<>` by their parts, which may have parts themselves."""
+    while (replaced := re.sub(r"(?<!P)<(\w+)>", lambda match: parts[match[1]], form)) != form:
+        form = replaced
+    return form
+
+
+def _compiled(form: str) -> re.Pattern[str]:
+    return re.compile(with_parts(form, _PARTS), re.IGNORECASE)
+
+
+def _table(forms: Mapping[str, Iterable[str]]) -> tuple[tuple[Action, re.Pattern[str]], ...]:
+    return tuple((Action(action), _compiled(form)) for action, each in forms.items() for form in each)
+
+
+_TABLE, _WHOLE = _table(_FORMS["read"]), _table(_FORMS["whole"])
+_QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
 _POLITE = re.compile(
     r"(?i)^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you ))+|,? (?:please|pls|thank(?:s| you))$"
 )
-ITEM = re.compile(_ITEM, re.IGNORECASE)
+ITEM = _compiled("<item>")
 """Matches phrases that can only mean items."""
-_NO_TITLE = re.compile(rf"^(?:{_IT})$", re.IGNORECASE)
+_NO_TITLE = _compiled("^(?:<it>)$")
 _FREE = frozenset({Action.NOTE, Action.DECIDE, Action.REPORT, Action.FIND, Action.WHY, Action.RECENT})
 _MOST_CUTS = 12
 _BORDER = re.compile(
@@ -88,19 +62,6 @@ def borders(line: str, border: re.Pattern[str] = _BORDER) -> list[tuple[int, int
     quoted = [match.span() for match in _QUOTES.finditer(line)]
     found = (match.span() for match in border.finditer(line) if match.start() > 0 and match.end() < len(line))
     return [span for span in found if not any(start < span[0] < end for start, end in quoted)]
-
-
-def _compiled(forms: Mapping[str, Iterable[str]]) -> tuple[tuple[Action, re.Pattern[str]], ...]:
-    return tuple(
-        (Action(action), re.compile(re.sub(r"(?<!P)<(\w+)>", lambda match: _PARTS[match[1]], form), re.IGNORECASE))
-        for action, each in forms.items()
-        for form in each
-    )
-
-
-_FORMS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
-_TABLE, _WHOLE = _compiled(_FORMS["read"]), _compiled(_FORMS["whole"])
-_QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
 
 
 def parse_line(line: str) -> tuple[Intent, ...]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from orchestra_mem.orchestrator.intents import ASKS, Action, Intent
 from orchestra_mem.orchestrator.intents.classifier import classifier
-from orchestra_mem.orchestrator.intents.grammar import borders, intent_of, read_commands
+from orchestra_mem.orchestrator.intents.grammar import borders, intent_of, read_commands, with_parts
 
 FORMS = Path(__file__).with_name("forms.toml")
 _ID = r"#?\d{1,18}"
@@ -172,11 +172,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _expanded(form: str, parts: Mapping[str, str]) -> str:
-    """Replace the placeholders of a form, which parts may contain as well; number the groups, as names are unique."""
-    while (expanded := re.sub(r"(?<!P)<(\w+)>", lambda match: parts[match[1]], form)) != form:
-        form = expanded
+    """Replace the names in a form by their parts, and number the groups, as their names must be unique."""
     numbers = count()
-    return re.sub(r"\(\?P<(\w+)>", lambda match: f"(?P<{match[1]}_{next(numbers)}>", form)
+    return re.sub(r"\(\?P<(\w+)>", lambda match: f"(?P<{match[1]}_{next(numbers)}>", with_parts(form, parts))
 
 
 @cache
