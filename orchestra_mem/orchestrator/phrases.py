@@ -14,7 +14,7 @@ from typing import Any
 
 from orchestra_mem.core.text import STOP_WORDS
 from orchestra_mem.orchestrator.intents.classifier import classifier
-from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS, numbers_in
+from orchestra_mem.orchestrator.intents.slots import ENGLISH, KIND_WORDS, NUMBER_WORDS, numbers_in
 from orchestra_mem.orchestrator.talk import Happening
 from orchestra_mem.work_types import OPEN_STATUSES, WorkKind, WorkStatus
 
@@ -32,21 +32,13 @@ _ORDINALS = "first second third fourth fifth sixth seventh".split()
 _PLACES = {word: {"position": place} for place, word in enumerate(_ORDINALS, 1)} | _table(
     "position", {0: "middle", -1: "last latest newest final latter bottom", -2: "penultimate", 1: "top former"}
 )
-_STATUSES = _table(
-    "statuses",
-    {
-        (WorkStatus.FAILED,): "failed failing broken crashed",
-        (WorkStatus.BLOCKED,): "blocked stuck waiting",
-        (WorkStatus.PENDING,): "pending unstarted",
-        (WorkStatus.DONE,): "done finished completed closed",
-        (WorkStatus.CANCELLED,): "cancelled canceled dropped",
-        (WorkStatus.DEFERRED,): "deferred postponed parked",
-        (WorkStatus.IN_PROGRESS,): "active running ongoing started current",
-        OPEN_STATUSES: "open unfinished",
-    },
-)
-STATUS_WORDS: dict[str, tuple[WorkStatus, ...]] = {word: said["statuses"] for word, said in _STATUSES.items()}
+STATUS_WORDS: dict[str, tuple[WorkStatus, ...]] = {
+    word: OPEN_STATUSES if status == "open" else (WorkStatus(status),)
+    for status, words in ENGLISH["statuses"].items()
+    for word in words.split()
+}
 """The statuses that each word means."""
+_STATUSES = {word: {"statuses": statuses} for word, statuses in STATUS_WORDS.items()}
 _SAYS: dict[str, dict[str, Any]] = {
     **_PLACES, **_STATUSES, **{word: {"count": count, "many": True} for word, count in _COUNTS.items()},
     **_table("select", {"other": "other", "next": "next", "previous": "previous prior", "same": "same"}),

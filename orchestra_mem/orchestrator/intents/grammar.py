@@ -7,19 +7,16 @@ rejected. Phrases for items must be unambiguous: a number, a pronoun, a kind wit
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 from orchestra_mem.core.search.question import TIME
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
-from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, PRIORITY_WORDS, number_of
+from orchestra_mem.orchestrator.intents.slots import ENGLISH, KIND_WORDS, PRIORITY_WORDS, number_of
 from orchestra_mem.work_types import WorkKind
 
-_FORMS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
 _LEVELS = "|".join(word for word, level in PRIORITY_WORDS.items() if level.isdigit() and word.isalnum())
-_PARTS: dict[str, str] = _FORMS["parts"] | {"time": TIME, "levels": _LEVELS}
+_PARTS: dict[str, str] = ENGLISH["parts"] | {"time": TIME, "levels": _LEVELS}
 
 
 def with_parts(form: str, parts: Mapping[str, str]) -> str:
@@ -37,7 +34,7 @@ def _table(forms: Mapping[str, Iterable[str]]) -> tuple[tuple[Action, re.Pattern
     return tuple((Action(action), _compiled(form)) for action, each in forms.items() for form in each)
 
 
-_TABLE, _WHOLE = _table(_FORMS["read"]), _table(_FORMS["whole"])
+_TABLE, _WHOLE = _table(ENGLISH["read"]), _table(ENGLISH["whole"])
 _QUESTIONS = tuple((action, form) for action, form in _TABLE if action in ASKS)
 _POLITE = re.compile(
     r"(?i)^(?:please,? |pls |ok(?:ay)?,? |(?P<asked>(?:can|could|would) you ))+|,? (?:please|pls|thank(?:s| you))$"
@@ -156,7 +153,7 @@ def as_command(intent: Intent) -> str:
         "level": LEVELS.get(value, "high"),
         "kinds": intent.kind.plural if intent.kind else "items",
     }
-    forms = _FORMS["written"].get(intent.action, (f"{intent.action} {{target}}",))
+    forms = ENGLISH["written"].get(intent.action, (f"{intent.action} {{target}}",))
     is_said = (str(form) for form in forms if all(said[field] for field in re.findall(r"{(\w+)}", form)))
     return next(is_said, "").format(**said)
 

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import zip_longest
+from pathlib import Path
 
 from rapidfuzz import fuzz
 
@@ -19,15 +21,9 @@ from orchestra_mem.work_types import WorkKind
 MAX_RANGE = 100
 """Maximum number of items in a range; a longer range is taken for a typo and reduced to its two end numbers."""
 KIND_WORDS = {word: kind for kind in WorkKind for word in (kind.value, kind.plural)} | {"sub-task": WorkKind.SUBTASK}
-PRIORITY_WORDS = {
-    **dict.fromkeys("1 p0 p1 urgent critical highest top asap first immediately emergency crucial".split(), "1"),
-    **dict.fromkeys("2 p2 high hi important pressing".split(), "2"),
-    **dict.fromkeys("3 p3 medium normal average mid moderate".split(), "3"),
-    **dict.fromkeys("4 p4 low minor unimportant nice-to-have deprioritize deprioritise".split(), "4"),
-    **dict.fromkeys("5 p5 lowest last bottom trivial".split(), "5"),
-    **dict.fromkeys("higher raise up bump increase upgrade boost !! ! prioritize prioritise".split(), "higher"),
-    **dict.fromkeys("lower down decrease reduce downgrade drop".split(), "lower"),
-}
+ENGLISH = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+"""The words, parts and forms of English."""
+PRIORITY_WORDS = {word: level for level, words in ENGLISH["levels"].items() for word in words.split()}
 _ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
 seventeen eighteen nineteen".split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
