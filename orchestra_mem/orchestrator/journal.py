@@ -15,7 +15,7 @@ from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, TELLING, Action
-from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS
+from orchestra_mem.orchestrator.intents.slots import ENGLISH, KIND_WORDS, NUMBER_WORDS
 from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, shown
 from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
@@ -35,15 +35,8 @@ _DID: Mapping[str, str] = {
     WorkStatus.IN_PROGRESS: "started", WorkStatus.DONE: "finished", "title": "renamed", "assignee": "assigned",
     "note": "noted",
 }  # fmt: skip
-_ASKED_FOR = {
-    stem(did): did
-    for did in (*_DID.values(), "created", "failed", "blocked", "deferred", "cancelled", "decided", "executed")
-} | {
-    "complet": "finished", "add": "created", "ran": "executed", "decis": "decided",
-}  # fmt: skip
-# Names of kinds of facts, which may also name what another question is about.
-_NAMED = {"rule": "rule", "constraint": "rule", **dict.fromkeys(("wrong", "error", "failur", "problem"), "failed")}
-_ASKED_FOR |= _NAMED
+_NAMED = {stem(word): did for did, words in ENGLISH["facts"].items() for word in words.split()}
+_ASKED_FOR = {stem(word): did for did, words in ENGLISH["happened"].items() for word in words.split()} | _NAMED
 _ANYTHING = re.compile(r"(?i)\b(?:did|have|has) (?:we|i|you|it|they) (?:do|done)\b")
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
