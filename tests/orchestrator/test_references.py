@@ -82,7 +82,7 @@ def test_number_that_cannot_be_meant_is_told_and_not_replaced(line: str, questio
 
 @pytest.mark.parametrize("line", cases("clause_that_is_not_understood_is_asked_about"))
 def test_clause_that_is_not_understood_is_asked_about(line: str) -> None:
-    """A qualifying clause that is not understood leads to a question, not to the item in focus."""
+    """A clause that is not understood, or a blank quotation, leads to a question, not to the item in focus."""
     resolution = resolve_line(line, THREE_CREATED)
     assert (resolution.items, bool(resolution.ask)) == ((), True)
 
@@ -101,11 +101,6 @@ def test_question_says_what_is_close_or_that_nothing_fits() -> None:
     assert resolve_line("start the espresso story", THREE_CREATED).ask == (
         'Nothing is called "the espresso story". Which item do you mean?'
     )
-
-
-def test_a_blank_quotation_names_nothing() -> None:
-    """A pair of quotation marks without words in it leads to a question, not to an error."""
-    assert bool(resolve_line('rename " "', NOTHING_SAID).ask)
 
 
 def test_need_decides_which_one_it_is() -> None:
