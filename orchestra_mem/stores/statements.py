@@ -189,6 +189,8 @@ class SqlDatabase(ABC):
 
     errors: type[Exception]
     """The driver's exceptions; the methods of this class translate them to `StorageError`."""
+    schema_version: int
+    """The number of the last migration: opening applies it, or refuses."""
     why_read_only = ""
     """Why this user cannot write here, and what to do about it; empty if the caller asked for `read_only`."""
 
@@ -319,11 +321,6 @@ class SqlDatabase(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close all connections; safe to call twice."""
-
-    @property
-    @abstractmethod
-    def schema_version(self) -> int:
-        """The number of the last migration applied to the tables."""
 
     @property
     def problem(self) -> str | None:

@@ -47,6 +47,7 @@ class Database(SqlDatabase):
     """
 
     errors = sqlite3.Error
+    schema_version = len(MIGRATIONS)
 
     def __init__(
         self,
@@ -127,11 +128,6 @@ class Database(SqlDatabase):
                 f"{len(MIGRATIONS)}; install the newer orchestra-mem that wrote it"
             )
         return version
-
-    @property
-    def schema_version(self) -> int:
-        """The number of the last migration applied to this file."""
-        return int(self.value("PRAGMA user_version"))
 
     @contextmanager
     def _begun(self, name: str) -> Iterator[sqlite3.Connection]:

@@ -60,6 +60,7 @@ class PostgresDatabase(SqlDatabase):
     """
 
     errors = psycopg.Error
+    schema_version = len(MIGRATIONS)
 
     def __init__(
         self,
@@ -146,11 +147,6 @@ class PostgresDatabase(SqlDatabase):
             return 0
         row = connection.execute("SELECT version FROM schema_version").fetchone()
         return int(row[0]) if row else 0
-
-    @property
-    def schema_version(self) -> int:
-        """The number of the last migration applied to the schema."""
-        return int(self.value("SELECT version FROM schema_version"))
 
     @contextmanager
     def _begun(self, name: str) -> Iterator[ServerConnection]:
