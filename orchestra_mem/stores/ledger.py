@@ -243,7 +243,7 @@ class Ledger(Stored):
     def keep_written_file(self, document: str, left: str) -> None:
         """Store the full text of a document after an upcoming write, as a merge base for editors that open it."""
         with self._database.transaction("left"):
-            row = document, _packed(left)
+            row = document, pack_text(left)
             self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", row)
             self._database.write("left", _LEFT_LONG_AGO, (document, _LEFT_BYTES))
 
@@ -271,7 +271,7 @@ class Ledger(Stored):
                     continue
                 if changed != text:
                     update = "UPDATE documents_left SET text = ? WHERE id = ?"
-                    self._database.write("left", update, (_packed(changed), number))
+                    self._database.write("left", update, (pack_text(changed), number))
             if (changed := change((read := self.last_read(document)).text)) != read.text:
                 self.note_read(document, replace(read, text=changed))
 
@@ -311,7 +311,8 @@ class Ledger(Stored):
         return self._database.find(_NOTICES, "WHERE resolved IS NULL ORDER BY id")
 
 
-def _packed(text: str) -> bytes:
+def pack_text(text: str) -> bytes:
+    """Compress a former text of a document."""
     return zlib.compress(text.encode("utf-8", "surrogateescape"), level=1)
 
 
