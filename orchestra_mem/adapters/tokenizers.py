@@ -228,8 +228,6 @@ class CachedCounter:
     """
 
     def __init__(self, *counters: TokenCounter, max_entries: int = 20_000, file: Path | None = None) -> None:
-        if max_entries < 1:
-            raise ValueError(f"max_entries is {max_entries}: must be at least 1")
         self._counters = counters
         self._max_entries = max_entries
         self._lock = Lock()
