@@ -343,13 +343,11 @@ def open_counter(
         file: Stores counts for the next process; see `CachedCounter`.
 
     Raises:
-        TokenizerError: There is no counter of this name, or the counter is not available.
+        TokenizerError: The counter is not available.
     """
     tiktoken, estimate = TiktokenCounter(), EstimateCounter(calibration)
     known = {"auto": (own, tiktoken, estimate), "gguf": (own,), "tiktoken": (tiktoken,), "estimate": (estimate,)}
-    counters = [each for each in known.get(name, ()) if each is not None]
-    if not counters:
-        raise TokenizerError(f"unknown token counter {name!r}; use one of: {', '.join(known)}")
+    counters = (each for each in known[name] if each is not None)
     counter = CachedCounter(*counters, max_entries=cache_entries, file=file)
     if name != "auto":
         counter.count("")  # fail now if the named counter is not available
