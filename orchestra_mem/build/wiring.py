@@ -28,7 +28,7 @@ from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import OrchestraMemError, storage_error
+from orchestra_mem.errors import OrchestraMemError, telling
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -102,10 +102,8 @@ class Wiring:
         """Create missing files and folders, and return the manager, which is read-only if the memory is."""
         place, read_only = self.place, bool(self.read_only)
         for folder in () if read_only else (place.home, place.sessions, place.memory):
-            try:
+            with telling("creating the folder", folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise storage_error(error, "creating the folder", folder) from error
         how: dict[str, Any] = {"write_point": self.write_point, "read_only": read_only}
         own = open_store(place, self.settings, **how)
         # If others hold the documents for long, the memory is opened without changing them.
