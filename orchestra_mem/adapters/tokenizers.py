@@ -157,10 +157,6 @@ class Calibration:
         """Return an estimate corrected by `factor`, rounded up."""
         return tokens if self.factor == 1 else ceil(tokens * self.factor)
 
-    def words(self) -> str:
-        """Describe the correction for messages; empty if there is none."""
-        return "" if self.factor == 1 else f"scaled by {self.factor:.2f} to match the usage that the model reports"
-
 
 class EstimateCounter:
     """Estimates tokens from the shapes of words: the last resort if no tokenizer is available.
@@ -183,7 +179,8 @@ class EstimateCounter:
     @property
     def name(self) -> str:
         """The name, with the correction factor unless it is 1."""
-        return ", ".join(filter(None, ["estimate", self._calibration.words()]))
+        scaled = f", scaled by {self._calibration.factor:.2f} to match the usage that the model reports"
+        return "estimate" + scaled * (self._calibration.factor != 1)
 
     @property
     def additive(self) -> bool:
