@@ -74,16 +74,10 @@ class Hooks:
         """
         self._plugins.register(plugin)
 
-    def remove(self, plugin: object) -> None:
-        """Remove a plugin."""
-        self._plugins.unregister(plugin)
-
     def call(self, hook: str, **what: object) -> list[Any]:
         """Call a hook of every plugin, the most recently added first; return the results that are not None."""
         returned = []
         for implementation in reversed(getattr(self._plugins.hook, hook).get_hookimpls()):
-            if not self._plugins.is_registered(implementation.plugin):  # an earlier hook has removed it
-                continue
             try:
                 found = implementation.function(*(what[name] for name in implementation.argnames))
             except Exception:

@@ -48,6 +48,15 @@ def test_two_calls_are_enough(memory: OrchestratorContextManager) -> None:
     assert cache.get_stats() == {"responses": 1, "max_responses": 1_000, "hits": 2, "misses": 2}
 
 
+@pytest.mark.parametrize(("similarity", "is_same"), [(0.6, True), (0.7, False)])
+def test_the_setting_decides_how_alike_questions_are(tmp_path: Path, similarity: float, is_same: bool) -> None:
+    """A question gets an earlier answer if their cosine, here 0.68, is above `responses.similarity`, however low."""
+    with open_memory(tmp_path, config={"responses.similarity": similarity}) as memory:
+        memory.response_cache.put("When do we bake?", "On Tuesdays.", facts=["K1"])
+        found = memory.response_cache.get("Please remind me again: when do we bake?", facts=["K1"])
+        assert (found is not None) is is_same
+
+
 def test_other_facts_are_another_answer(memory: OrchestratorContextManager) -> None:
     """A relevant new operation, or a different list of facts, invalidates an answer; the order of facts does not."""
     cache = memory.response_cache

@@ -157,10 +157,6 @@ class Calibration:
         """Return an estimate corrected by `factor`, rounded up."""
         return tokens if self.factor == 1 else ceil(tokens * self.factor)
 
-    def words(self) -> str:
-        """Describe the correction for messages; empty if there is none."""
-        return "" if self.factor == 1 else f"scaled by {self.factor:.2f} to match the usage that the model reports"
-
 
 class EstimateCounter:
     """Estimates tokens from the shapes of words: the last resort if no tokenizer is available.
@@ -183,7 +179,8 @@ class EstimateCounter:
     @property
     def name(self) -> str:
         """The name, with the correction factor unless it is 1."""
-        return ", ".join(filter(None, ["estimate", self._calibration.words()]))
+        scaled = f", scaled by {self._calibration.factor:.2f} to match the usage that the model reports"
+        return "estimate" + scaled * (self._calibration.factor != 1)
 
     @property
     def additive(self) -> bool:
@@ -228,8 +225,6 @@ class CachedCounter:
     """
 
     def __init__(self, *counters: TokenCounter, max_entries: int = 20_000, file: Path | None = None) -> None:
-        if max_entries < 1:
-            raise ValueError(f"max_entries is {max_entries}: must be at least 1")
         self._counters = counters
         self._max_entries = max_entries
         self._lock = Lock()
@@ -345,13 +340,11 @@ def open_counter(
         file: Stores counts for the next process; see `CachedCounter`.
 
     Raises:
-        TokenizerError: There is no counter of this name, or the counter is not available.
+        TokenizerError: The counter is not available.
     """
     tiktoken, estimate = TiktokenCounter(), EstimateCounter(calibration)
     known = {"auto": (own, tiktoken, estimate), "gguf": (own,), "tiktoken": (tiktoken,), "estimate": (estimate,)}
-    counters = [each for each in known.get(name, ()) if each is not None]
-    if not counters:
-        raise TokenizerError(f"unknown token counter {name!r}; use one of: {', '.join(known)}")
+    counters = (each for each in known[name] if each is not None)
     counter = CachedCounter(*counters, max_entries=cache_entries, file=file)
     if name != "auto":
         counter.count("")  # fail now if the named counter is not available

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestra_mem.errors import StorageError, storage_error
+from orchestra_mem.errors import StorageError, telling
 
 if TYPE_CHECKING:
     from orchestra_mem.adapters.config_files import CONFIG_PATH, default_config_text, load_settings
@@ -87,7 +87,7 @@ def initialise(project: str | Path = ".") -> Initialised:
     home = folder / HOME
     made: list[str] = []
     kept: list[str] = []
-    try:
+    with telling("writing to", home):
         home.mkdir(parents=True, exist_ok=True)
         for name, text in template_files().items():
             (home / name).parent.mkdir(exist_ok=True)
@@ -97,8 +97,6 @@ def initialise(project: str | Path = ".") -> Initialised:
                 made.append(name)
             except FileExistsError:
                 kept.append(name)
-    except OSError as error:
-        raise storage_error(error, "writing to", home) from error
     settings = load_settings(folder, os.environ)
     place = Place.of(folder, settings)
     expected = [path for path in (database_file(home, settings), *place.documents()) if path]

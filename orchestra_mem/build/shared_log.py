@@ -10,7 +10,7 @@ from pathlib import Path
 from orchestra_mem.adapters.config_files import CONFIG_PATH, load_settings
 from orchestra_mem.adapters.home import home_folder
 from orchestra_mem.build.storage import open_database
-from orchestra_mem.errors import OrchestraMemError, storage_error
+from orchestra_mem.errors import OrchestraMemError, telling
 from orchestra_mem.settings import Settings, StorageSettings
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.tiers.shared_decisions import sharers_of
@@ -50,13 +50,11 @@ def prepare_shared_log(folder: Path, storage: StorageSettings) -> Settings:
         StorageError: The folder cannot be written to.
     """
     path = folder / CONFIG_PATH
-    try:
+    with telling("creating the shared log in", folder):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             lines = (f"{key}: {json.dumps(value)}\n" for key, value in _SETTINGS.items())
             path.write_text(_HEAD + "".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise storage_error(error, "creating the shared log in", folder) from error
     how = storage.model_dump(mode="json", exclude={"url", "schema_name"})
     return load_settings(folder, {}, {**_SETTINGS, "storage": how})
 

@@ -28,7 +28,7 @@ from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
-from orchestra_mem.errors import OrchestraMemError, storage_error
+from orchestra_mem.errors import OrchestraMemError, telling
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.embedders import WordLlamaEmbedder
     from orchestra_mem.adapters.files.working_copies import Follower
     from orchestra_mem.adapters.home import ListedProject
-    from orchestra_mem.catalog_types import MemoryItem
     from orchestra_mem.compression.compressed import Compressed
     from orchestra_mem.model_types import AnyModel, LanguageModel
     from orchestra_mem.retrieval.search import MemorySearch
@@ -103,10 +102,8 @@ class Wiring:
         """Create missing files and folders, and return the manager, which is read-only if the memory is."""
         place, read_only = self.place, bool(self.read_only)
         for folder in () if read_only else (place.home, place.sessions, place.memory):
-            try:
+            with telling("creating the folder", folder):
                 folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise storage_error(error, "creating the folder", folder) from error
         how: dict[str, Any] = {"write_point": self.write_point, "read_only": read_only}
         own = open_store(place, self.settings, **how)
         # If others hold the documents for long, the memory is opened without changing them.
@@ -197,7 +194,8 @@ class Wiring:
             lambda: (self.place.home / "index" / "search.db").exists() or log.last_operation() > _AT_ONCE,
         )  # fmt: skip
         compression = self._compression(episodic)
-        self.agents.catalog.on_content_changed = _weakly(compression.item_said)
+        item_said = WeakMethod(compression.item_said)  # the catalog is held by threads that must not hold the memory
+        self.agents.catalog.on_content_changed = lambda item: said(item) if (said := item_said()) else None
         window = settings.orchestrator.context_window
         return MemoryParts(
             settings=settings, database=database, log=log, ledger=ledger, store=store, counter=counter, clock=clock,
@@ -340,14 +338,3 @@ class Wiring:
             Place.of(folder, settings), settings, clock=self.clock, counter=self.counter,
             write_point=self.write_point, model=None,
         ).manager()  # fmt: skip
-
-
-def _weakly(method: Callable[[MemoryItem], None]) -> Callable[[MemoryItem], None]:
-    """Return a callback that holds the method's object weakly, and does nothing once the object is gone."""
-    found = WeakMethod(method)
-
-    def call(item: MemoryItem) -> None:
-        if (still := found()) is not None:
-            still(item)
-
-    return call

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 
 from orchestra_mem.compression.compressed import Compressed
@@ -37,10 +38,11 @@ _JOIN_S = 5.0
 _LONGEST_FOREGROUND = timedelta(minutes=10)
 
 
+@dataclass(eq=False)
 class BackgroundWork:
     """Runs jobs in a dedicated thread, from `start` to `close`.
 
-    Args:
+    Attributes:
         queue: Stores the jobs.
         improve: Runs a job. Must raise `InterruptedGenerationError` soon after the function passed to it returns True.
         clock: Returns the present time.
@@ -50,24 +52,17 @@ class BackgroundWork:
         max_attempts: Maximum number of attempts per job.
     """
 
-    def __init__(
-        self,
-        queue: JobQueue,
-        improve: Callable[[Job, Callable[[], bool]], Compressed | None],
-        *,
-        clock: Clock,
-        owner: str,
-        busy: Callable[[], bool] = lambda: False,
-        max_jobs: int = 200,
-        max_attempts: int = 3,
-    ) -> None:
-        self._queue = queue
-        self._improve = improve
-        self._clock = clock
-        self._owner = owner
-        self._busy = busy
-        self._max_jobs = max_jobs
-        self._max_attempts = max_attempts
+    queue: JobQueue
+    improve: Callable[[Job, Callable[[], bool]], Compressed | None]
+    _: KW_ONLY
+    clock: Clock
+    owner: str
+    busy: Callable[[], bool] = lambda: False
+    max_jobs: int = 200
+    max_attempts: int = 3
+
+    def __post_init__(self) -> None:
+        """Begin without a thread."""
         # Number of foreground users of the model in this process.
         self._users = 0
         self._users_changed = threading.Condition()
@@ -88,7 +83,7 @@ class BackgroundWork:
 
     def offer(self, subject: str, priority: int) -> None:
         """Enqueue a job to improve a summary, and wake the thread."""
-        self._queue.put(subject, priority=priority, now=self._clock(), most=self._max_jobs)
+        self.queue.put(subject, priority=priority, now=self.clock(), most=self.max_jobs)
         self._wake.set()
 
     @contextmanager
@@ -108,13 +103,13 @@ class BackgroundWork:
     def _tell_others(self) -> None:
         """Inform another process that runs the jobs whether this process needs the model."""
         with self._telling, suppress(OrchestraMemError):  # a storage error must not block the foreground
-            wanted, now = self._users > 0, self._clock()
+            wanted, now = self._users > 0, self.clock()
             told = self._told_until is not None and self._told_until > now + _LONGEST_FOREGROUND / 2
-            if wanted and not told and self._queue.other_holds_lease(self._owner, now):
-                self._queue.announce(self._owner, until=now + _LONGEST_FOREGROUND)
+            if wanted and not told and self.queue.other_holds_lease(self.owner, now):
+                self.queue.announce(self.owner, until=now + _LONGEST_FOREGROUND)
                 self._told_until = now + _LONGEST_FOREGROUND
             elif not wanted and self._told_until is not None:
-                self._queue.withdraw(self._owner)
+                self.queue.withdraw(self.owner)
                 self._told_until = None
 
     def close(self) -> None:
@@ -123,11 +118,11 @@ class BackgroundWork:
         self._wake.set()
         if self._told_until is not None:
             with suppress(OrchestraMemError):
-                self._queue.withdraw(self._owner)
+                self.queue.withdraw(self.owner)
         if self._thread is not None:
             self._thread.join(_JOIN_S)
             with suppress(OrchestraMemError):
-                self._queue.resign(self._owner)
+                self.queue.resign(self.owner)
             self._thread = None
 
     def _run(self) -> None:
@@ -151,9 +146,9 @@ class BackgroundWork:
 
     def _try_again(self) -> bool:
         """Requeue failed jobs, as the model may work now; jobs that may have crashed a process stay failed."""
-        now = self._clock()
-        given_up = [job for job in self._queue.jobs() if job.state is JobState.FAILED and job.error != STALLED]
-        if given_up and self._queue.lead(self._owner, now=now, until=now + timedelta(seconds=_LEASE_S)):
+        now = self.clock()
+        given_up = [job for job in self.queue.jobs() if job.state is JobState.FAILED and job.error != STALLED]
+        if given_up and self.queue.lead(self.owner, now=now, until=now + timedelta(seconds=_LEASE_S)):
             for job in given_up:
                 self.offer(job.subject, job.priority)
         return True
@@ -165,17 +160,17 @@ class BackgroundWork:
         if not is_free:
             self._tell_others()  # another process may have just taken over the jobs
             return 0.0
-        now = self._clock()
+        now = self.clock()
         until = now + timedelta(seconds=_LEASE_S)
-        if not self._queue.due(now) or not self._queue.lead(self._owner, now=now, until=until):
+        if not self.queue.due(now) or not self.queue.lead(self.owner, now=now, until=until):
             return _LOOK_EVERY_S
-        if self._queue.announced(self._owner, now) or self._busy():
+        if self.queue.announced(self.owner, now) or self.busy():
             return _BUSY_WAIT_S
-        job = self._queue.take(self._owner, now=now, until=until)
+        job = self.queue.take(self.owner, now=now, until=until)
         if job is None:
             return _LOOK_EVERY_S
-        if job.attempts >= self._max_attempts:
-            self._queue.fail(job, job.error, due=None)
+        if job.attempts >= self.max_attempts:
+            self.queue.fail(job, job.error, due=None)
             return 0.0
         return self._do(job)
 
@@ -183,30 +178,30 @@ class BackgroundWork:
         self._renewed = time.monotonic()
         self._looked, self._wanted_elsewhere = 0.0, False
         try:
-            done = self._improve(job, lambda: self._interrupted(job))
+            done = self.improve(job, lambda: self._interrupted(job))
         except InterruptedGenerationError:
-            self._queue.give_back(job, due=self._clock())
+            self.queue.give_back(job, due=self.clock())
             return 0.0
         except ClosedError:
             raise
         except NotFoundError:
-            self._queue.finish(job)
+            self.queue.finish(job)
             return 0.0
         except Exception as error:  # such as a storage error: a retry may succeed
             unforeseen = not isinstance(error, OrchestraMemError)
             logger.warning("could not improve %s", job.subject, exc_info=unforeseen)
             return self._failed(job, str(error) or type(error).__name__)
         if done is None or done.verdict is not TrialVerdict.FAILED:
-            self._queue.finish(job)
+            self.queue.finish(job)
             return 0.0
         return self._failed(job, done.fault)
 
     def _failed(self, job: Job, fault: str) -> float:
         """Schedule the next attempt of a job or give it up. Return the delay before the next step, in seconds."""
-        last = job.attempts + 1 >= self._max_attempts
+        last = job.attempts + 1 >= self.max_attempts
         # All jobs pause, as the cause of the model's failure most likely affects the other jobs as well.
         pause_s: float = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2**job.attempts) * random.uniform(0.8, 1.2)
-        self._queue.fail(job, fault, due=None if last else self._clock() + timedelta(seconds=pause_s))
+        self.queue.fail(job, fault, due=None if last else self.clock() + timedelta(seconds=pause_s))
         logger.warning("improving %s failed and is retried later: %s", job.subject, fault)
         return pause_s
 
@@ -214,15 +209,15 @@ class BackgroundWork:
         """Check whether a running job has to stop, and renew its lease. Called for every token."""
         if self._closing.is_set() or self._users:
             return True
-        now = self._clock()
+        now = self.clock()
         with suppress(StorageError):  # if the storage fails, no other process can take the job either
             if time.monotonic() - self._renewed > _LEASE_S / 3:
                 self._renewed = time.monotonic()
                 until = now + timedelta(seconds=_LEASE_S)
-                self._queue.renew(job, until=until)
-                if not self._queue.lead(self._owner, now=now, until=until):
+                self.queue.renew(job, until=until)
+                if not self.queue.lead(self.owner, now=now, until=until):
                     return True
             if time.monotonic() - self._looked > _LOOK_ABROAD_S:
                 self._looked = time.monotonic()
-                self._wanted_elsewhere = self._queue.announced(self._owner, now)
+                self._wanted_elsewhere = self.queue.announced(self.owner, now)
         return self._wanted_elsewhere

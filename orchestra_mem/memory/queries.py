@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from orchestra_mem.core.search.disclosure import Recalled
     from orchestra_mem.retrieval.indexer import Backlog
     from orchestra_mem.retrieval.response_cache import ResponseCache
-    from orchestra_mem.retrieval.retriever import ContextRetriever, Moment
+    from orchestra_mem.retrieval.retriever import ContextRetriever
     from orchestra_mem.retrieval.search import Answer
 
 
@@ -217,19 +217,17 @@ class SearchCalls:
 
             self._retriever = ContextRetriever(
                 parts.search, parts.log, parts.ledger, parts.counter, parts.settings.retrieval,
-                access=parts.agents.catalog.access, now=self._snapshot_connection,
+                access=parts.agents.catalog.access, now=self._version_and_session,
             )  # fmt: skip
         return self._retriever
 
-    def _snapshot_connection(self) -> Moment:
-        from orchestra_mem.retrieval.retriever import Moment
-
+    def _version_and_session(self) -> tuple[Hashable, str | None]:
         now, search = self._life.snapshot(), self._parts.search
         # The answering model is part of the version. Without search, no answer is cached.
         with suppress(SearchError, StorageError):
             search.open()
         version = None if now.version is None else (now.version, search.opened and search.opened.answering_model)
-        return Moment(version=version, session=now.session_id)
+        return version, now.session_id
 
     @property
     def response_cache(self) -> ResponseCache:

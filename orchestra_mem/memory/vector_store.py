@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from orchestra_mem.catalog_types import ItemFilter, ItemType, MemoryItem
 from orchestra_mem.core.search.hybrid import search_until
 from orchestra_mem.design_names import RejectsDesignArguments
-from orchestra_mem.errors import EmbedderError, InvalidOperationError, NotFoundError, SearchError, StorageError
+from orchestra_mem.errors import EmbedderError, InvalidOperationError, SearchError, StorageError
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.retrieval.passages import Recommendations
+from orchestra_mem.retrieval.passages import Recommendations, find_operation
 from orchestra_mem.search_types import Hit, SearchFilter, SearchMode, Tier
 from orchestra_mem.tiers.catalog_learning import ORCHESTRATION, reference
 from orchestra_mem.types import Json, MustKeep, Operation
@@ -139,7 +139,8 @@ class VectorStore(RejectsDesignArguments, use="VectorStore(open_memory(project, 
             for hit in hits:  # an operation may have several passages
                 if hit.chunk.operation and (hit.reasons.keyword_rank or hit.reasons.dense_score >= min_similarity):
                     best.setdefault(hit.chunk.operation, hit)
-            found = [(self._operation(number), hit) for number, hit in best.items()]
+            # The index may be newer than a restored database.
+            found = [(find_operation(self._memory._parts.log, number), hit) for number, hit in best.items()]
             learnt = self._learnt(best) if include_observations else {}
             return [
                 SimilarOperation(
@@ -165,12 +166,6 @@ class VectorStore(RejectsDesignArguments, use="VectorStore(open_memory(project, 
             for name in wanted.keys() & {*item.references}:
                 found.setdefault(wanted[name], []).append(item)
         return found
-
-    def _operation(self, number: int) -> Operation | None:
-        try:
-            return self._memory.expand(f"op {number}").operations[0]
-        except NotFoundError:  # the index may be newer than a restored database
-            return None
 
     def get_recommendations(self, task: str, *, agents: Sequence[str] = (), limit: int = 3) -> Recommendations:
         """Return recommendations from past work for a task; see `ContextRetriever.get_recommendations`."""

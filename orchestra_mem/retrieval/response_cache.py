@@ -26,9 +26,6 @@ from orchestra_mem.types import Json
 
 logger = logging.getLogger(__name__)
 
-_NEAR = 0.80
-"""Cosine from which a question that is not accepted counts as a near miss; logged, to help tune the threshold."""
-
 _MAX_ANSWER_CHARS = 1_000_000
 # Number of top passages assumed to be the basis of an answer, if the caller names no facts.
 _FACTS = 5
@@ -186,17 +183,9 @@ class ResponseCache(RejectsDesignArguments, use="open_memory(project, config=con
             for each in candidates
             if each.model == model and each.vector is not None
         ]
-        for cosine, each in sorted(cosines, key=lambda pair: -pair[0]):
-            if cosine < _NEAR:
-                break
-            apart = difference(question, each.question)
-            if cosine > self._settings.similarity and not apart:
-                return each, cosine
-            logger.debug(
-                "near miss of the response cache: cosine %.3f (threshold %.2f), the questions differ in %s: %r, %r",
-                cosine, self._settings.similarity, apart or "nothing else", question, each.question,
-            )  # fmt: skip
-        return None, 0.0
+        near = sorted((pair for pair in cosines if pair[0] > self._settings.similarity), key=lambda pair: -pair[0])
+        alike = ((each, cosine) for cosine, each in near if not difference(question, each.question))
+        return next(alike, (None, 0.0))
 
     def _facts(self, question: str, facts: Sequence[str] | None) -> str:
         """Hash the facts that an answer is based on; by default the keys of chunks, which change with their content."""

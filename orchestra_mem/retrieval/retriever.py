@@ -64,15 +64,7 @@ class RetrievedContext:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)]) + "\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """The memory's state at one moment: `version` differs after every change, None if it is currently unknown."""
-
-    version: Hashable
-    session: str | None
-
-
-_Key = tuple[Moment, SearchFilter, int, str, str | None, tuple[str, ...]]
+_Key = tuple[Hashable, str | None, SearchFilter, int, str, str | None, tuple[str, ...]]
 
 
 class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=config).retriever"):
@@ -85,7 +77,8 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         counter: Counts tokens.
         settings: Maximum number and lifetime of cache entries.
         access: Defines what agents may see.
-        now: Returns the memory's current state.
+        now: Returns the memory's version, which differs after every change (None if it is currently unknown), and the
+            id of the session under way.
     """
 
     def __init__(
@@ -97,7 +90,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         settings: RetrievalSettings,
         *,
         access: Access,
-        now: Callable[[], Moment],
+        now: Callable[[], tuple[Hashable, str | None]],
     ) -> None:
         self._search = search
         self._log = log
@@ -131,14 +124,14 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             AccessDeniedError: `where` names an agent that one of `agents` may not see.
             ClosedError: The memory has been closed.
         """
-        where, moment = self._access.within(where, *agents), self._now()
+        where, (version, session) = self._access.within(where, *agents), self._now()
         if max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}: a budget cannot be negative")
         if pattern is not None and where.pattern not in (None, pattern):
             raise ValueError(f"pattern is {pattern!r}, but where.pattern is {where.pattern!r}: give one")
         where = replace(where, pattern=where.pattern if pattern is None else pattern)
         who = tuple(sorted(set(agents)))
-        key = (moment, where, max_tokens, task, pattern, who)
+        key = (version, session, where, max_tokens, task, pattern, who)
         with self._lock:
             found = self._cache.get(key)
             self._hits += found is not None
@@ -146,7 +139,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         if found is not None:
             return found
         recalled = recall(
-            self._search, task, session=moment.session, agents=who, where=where,
+            self._search, task, session=session, agents=who, where=where,
             limit=min(_MOST_ENTRIES, max(_FEWEST_ENTRIES, max_tokens // _ENTRY_TOKENS)),
         )  # fmt: skip
         disclosed = disclose(_guesses_last(recalled.recollections), budget_tokens=max_tokens, counter=self._counter)
@@ -161,7 +154,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             notes=recalled.notes,
         )
         # A note means that something is missing, so the next call has to search again.
-        if not found.notes and moment.version is not None and self._cache.maxsize:
+        if not found.notes and version is not None and self._cache.maxsize:
             with self._lock:
                 self._cache[key] = found
         return found
@@ -184,14 +177,14 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             AccessDeniedError: `where` names an agent that one of `agents` may not see.
             ClosedError: The memory has been closed.
         """
-        where, moment = self._access.within(where, *agents), self._now()
+        where, (_, session) = self._access.within(where, *agents), self._now()
         if limit < 0:
             raise ValueError(f"limit is {limit}: must be at least 0")
         notes: dict[str, None] = {}
 
         def recalled(*tiers: Tier, kinds: tuple[str, ...] = ()) -> list[RetrievedPassage]:
             wanted = replace(where, tiers=tiers, kinds=kinds)
-            found = recall(self._search, task, session=moment.session, agents=agents, where=wanted, limit=2 * limit)
+            found = recall(self._search, task, session=session, agents=agents, where=wanted, limit=2 * limit)
             notes.update(dict.fromkeys(found.notes))
             return _guesses_last([each for each in found.recollections if is_match(each.hit)])
 
@@ -250,7 +243,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
         wanted = pattern.casefold()
         with self._lock:
             for key in list(self._cache):
-                _, _, _, task, cooperation, who = key
+                *_, task, cooperation, who = key
                 if any(wanted in each.casefold() for each in (task, cooperation or "", *who)):
                     self._cache.pop(key, None)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.stores.event_log import SESSION_NUMBER
-from orchestra_mem.stores.fact_words import FactWords
 from orchestra_mem.stores.statements import SqlDatabase, Stored, Table, limit_of, matching
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Notice, ReadDocument, Summary, WrittenDocument
 
@@ -37,8 +37,45 @@ _LEFT_LONG_AGO = (
     "size FROM documents_left WHERE name = ?) WHERE size > ?)"
 )
 _NOTICES = Table("notices", Notice)
+_NEWEST = (
+    "SELECT asked.value, (SELECT json_group_array(fact) FROM "
+    "(SELECT fact FROM must_keep_words WHERE word = CAST(asked.value AS BIGINT) ORDER BY fact DESC LIMIT ?) AS newest) "
+    "FROM json_each(?) AS asked"
+)
 # Each refresh reads the same facts several times, so decoded rows are cached.
 _must_keep = lru_cache(maxsize=1_536)(_MUST_KEEPS.load)
+
+
+class FactWords(Stored):
+    """Index of the facts by hashed keys, such as their words, to find the few facts that a later fact may end.
+
+    A fact that was added or changed is in `unindexed` until `index` stores its keys.
+    """
+
+    def unindexed(self) -> list[int]:
+        """Return the ids of the facts whose keys are not stored yet, or may have changed."""
+        return [number for (number,) in self._database.rows("SELECT id FROM must_keeps WHERE indexed = 0 ORDER BY id")]
+
+    def index(self, keys: Mapping[int, Collection[str]]) -> None:
+        """Store the keys of facts, by fact id, instead of their former ones; to be called in a transaction."""
+        numbers = [(number,) for number in keys]
+        self._database.write_all("index", "DELETE FROM must_keep_words WHERE fact = ?", numbers)
+        rows = {(_hashed(key), number) for number, own in keys.items() for key in own}
+        self._database.write_all("index", "INSERT INTO must_keep_words (word, fact) VALUES (?, ?)", sorted(rows))
+        self._database.write_all("index", "UPDATE must_keeps SET indexed = 1 WHERE id = ?", numbers)
+
+    def newest(self, keys: Iterable[str], most: int) -> dict[str, dict[int, None]]:
+        """Return the ids of the newest facts with each key, ascending, at most `most` a key; unused keys are absent."""
+        asked = {_hashed(key): key for key in keys}
+        found = self._database.rows(_NEWEST, (most, [*asked])) if asked else []
+        listed = {asked[int(word)]: json.loads(numbers) for word, numbers in found}
+        return {key: dict.fromkeys(sorted(numbers)) for key, numbers in listed.items() if numbers}
+
+
+@lru_cache(maxsize=8_192)
+def _hashed(key: str) -> int:
+    """Hash a key to 63 bits, so that the index holds no text and two keys hardly ever meet."""
+    return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1
 
 
 class Ledger(Stored):
@@ -243,7 +280,7 @@ class Ledger(Stored):
     def keep_written_file(self, document: str, left: str) -> None:
         """Store the full text of a document after an upcoming write, as a merge base for editors that open it."""
         with self._database.transaction("left"):
-            row = document, _packed(left)
+            row = document, pack_text(left)
             self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", row)
             self._database.write("left", _LEFT_LONG_AGO, (document, _LEFT_BYTES))
 
@@ -271,7 +308,7 @@ class Ledger(Stored):
                     continue
                 if changed != text:
                     update = "UPDATE documents_left SET text = ? WHERE id = ?"
-                    self._database.write("left", update, (_packed(changed), number))
+                    self._database.write("left", update, (pack_text(changed), number))
             if (changed := change((read := self.last_read(document)).text)) != read.text:
                 self.note_read(document, replace(read, text=changed))
 
@@ -311,7 +348,8 @@ class Ledger(Stored):
         return self._database.find(_NOTICES, "WHERE resolved IS NULL ORDER BY id")
 
 
-def _packed(text: str) -> bytes:
+def pack_text(text: str) -> bytes:
+    """Compress a former text of a document."""
     return zlib.compress(text.encode("utf-8", "surrogateescape"), level=1)
 
 

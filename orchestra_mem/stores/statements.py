@@ -189,6 +189,10 @@ class SqlDatabase(ABC):
 
     errors: type[Exception]
     """The driver's exceptions; the methods of this class translate them to `StorageError`."""
+    columns_query: str
+    """Query for (table, column, whether the column contains text) of this program's tables, in order."""
+    schema_version: int
+    """The number of the last migration: opening applies it, or refuses."""
     why_read_only = ""
     """Why this user cannot write here, and what to do about it; empty if the caller asked for `read_only`."""
 
@@ -309,21 +313,12 @@ class SqlDatabase(ABC):
         """Rewrite all tables, so that no deleted or replaced data remain in them."""
 
     @abstractmethod
-    def tables(self) -> dict[str, dict[str, bool]]:
-        """Return the column names of each table, each mapped to True if the column contains text."""
-
-    @abstractmethod
     def refuse_writes(self, words: str) -> None:
         """Make every write by any process fail with the message `words`; "" allows writes again."""
 
     @abstractmethod
     def close(self) -> None:
         """Close all connections; safe to call twice."""
-
-    @property
-    @abstractmethod
-    def schema_version(self) -> int:
-        """The number of the last migration applied to the tables."""
 
     @property
     def problem(self) -> str | None:
@@ -362,6 +357,13 @@ class SqlDatabase(ABC):
         rows = self.rows(query, values)
         return rows[0][0] if rows else None
 
+    def tables(self) -> dict[str, dict[str, bool]]:
+        """Return the column names of each table, each mapped to True if the column contains text."""
+        tables: dict[str, dict[str, bool]] = {}
+        for table, column, is_text in self.rows(self.columns_query):
+            tables.setdefault(table, {})[column] = bool(is_text)
+        return tables
+
 
 class Stored:
     """Base class of the stores: records in some tables of a database."""
@@ -374,11 +376,3 @@ def written(cursor: Any) -> Written:
     """Return the result of a write. All rows are fetched, as SQLite ends a RETURNING statement only then."""
     rows = cursor.fetchall() if cursor.description else []
     return Written(cursor.rowcount, rows[0] if rows else None)
-
-
-def columns_of(rows: Iterable[tuple[str, str, object]]) -> dict[str, dict[str, bool]]:
-    """Build the result of `SqlDatabase.tables` from rows of (table, column, whether the column contains text)."""
-    tables: dict[str, dict[str, bool]] = {}
-    for table, column, is_text in rows:
-        tables.setdefault(table, {})[column] = bool(is_text)
-    return tables

@@ -103,7 +103,8 @@ def test_an_address_without_a_path_means_v1(server: Server, address: str, path: 
 
 def test_what_may_pass_is_tried_again(server: Server) -> None:
     """A request that the server refuses with 429, or does not answer in time, is retried."""
-    embedder = _embedder(server, dimensions=64, timeout_s=1.0)
+    embedder = _embedder(server, dimensions=64)
+    embedder.timeout_s = 1.0
     server.failures, server.silence_s = [429, None], 60.0
     assert embedder.embed(["red bicycle"]).any()
     assert len(server.requests) == 3
@@ -196,5 +197,5 @@ def test_closing_a_memory_does_not_wait_for_the_server(server: Server, tmp_path:
 def test_a_password_in_the_address_is_not_told() -> None:
     """An error message never contains the password of the server's address."""
     with pytest.raises(EmbedderError, match=r"http://127\.0\.0\.1:9 cannot be reached") as raised:
-        HttpEmbedder("http://alice:S3CRET@127.0.0.1:9/v1", "small", tries=1).embed(["a"])
+        HttpEmbedder("http://alice:S3CRET@127.0.0.1:9/v1", "small").embed_query("a")
     assert "S3CRET" not in str(raised.value)

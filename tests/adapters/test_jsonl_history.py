@@ -25,7 +25,7 @@ def _write(folder: Path, *lines: str | bytes) -> Path:
 
 
 def _read(file: Path, **options: Any) -> list[HistoryOperation]:
-    return list(open_jsonl_history(file, **options).operations)
+    return list(open_jsonl_history(file, on_fault=lambda fault: pytest.fail(str(fault)), **options).operations)
 
 
 def test_each_key_is_taken_under_both_of_its_names(tmp_path: Path) -> None:

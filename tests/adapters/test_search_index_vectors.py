@@ -22,7 +22,8 @@ WIDE = EmbeddingModel(name="wide", version="1", dimensions=32)
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[DiskSearchIndex]:
     """An index that uses codes from 2,000 vectors on."""
-    opened = DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)
+    opened = DiskSearchIndex(tmp_path / "index", analyse)
+    opened.approximate_from = 2_000
     yield opened
     opened.close()
 
@@ -92,7 +93,7 @@ def test_codes_follow_all_changes(index: DiskSearchIndex, tmp_path: Path) -> Non
     for where in (EVERYTHING, SearchFilter(agent="coder"), SearchFilter(kinds=("kind 3",)), SearchFilter(agent="x")):
         _assert_found(index, rows, 0.99, where)
     index.close()
-    with closing(DiskSearchIndex(tmp_path / "index", analyse, approximate_from=2_000)) as index:
+    with closing(DiskSearchIndex(tmp_path / "index", analyse)) as index:
         _assert_found(index, rows, 1.0)
         assert index.problems == ()
 

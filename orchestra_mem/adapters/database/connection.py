@@ -26,7 +26,7 @@ from orchestra_mem.errors import (
     lock_holder,
 )
 from orchestra_mem.ports import WritePoint
-from orchestra_mem.stores.statements import SqlDatabase, columns_of
+from orchestra_mem.stores.statements import SqlDatabase
 
 # A checkpoint waits for the disk. Every refresh runs a checkpoint, so that recording an operation runs one only after
 # 4,000 pages (16 MB) without a refresh. SQLite's default of 1,000 pages would show in the 99th percentile of latency.
@@ -47,6 +47,11 @@ class Database(SqlDatabase):
     """
 
     errors = sqlite3.Error
+    columns_query = (
+        "SELECT m.name, c.name, c.type = 'TEXT' FROM sqlite_schema m, pragma_table_info(m.name) c "
+        "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid"
+    )
+    schema_version = len(MIGRATIONS)
 
     def __init__(
         self,
@@ -128,11 +133,6 @@ class Database(SqlDatabase):
             )
         return version
 
-    @property
-    def schema_version(self) -> int:
-        """The number of the last migration applied to this file."""
-        return int(self.value("PRAGMA user_version"))
-
     @contextmanager
     def _begun(self, name: str) -> Iterator[sqlite3.Connection]:
         writer = self._writer
@@ -213,14 +213,6 @@ class Database(SqlDatabase):
         """Check the integrity of the file; return None if it is sound, else SQLite's error message."""
         result = str(self.value("PRAGMA quick_check(1)"))
         return None if result == "ok" else result
-
-    def tables(self) -> dict[str, dict[str, bool]]:
-        """See `SqlDatabase.tables`."""
-        query = (
-            "SELECT m.name, c.name, c.type = 'TEXT' FROM sqlite_schema m, pragma_table_info(m.name) c "
-            "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid"
-        )
-        return columns_of(self.rows(query))
 
     def checkpoint(self) -> None:
         """Copy the write-ahead log into the database now, as far as readers allow, so that no later write has to.

@@ -36,7 +36,7 @@ from orchestra_mem.errors import (
     StorageReadOnlyError,
 )
 from orchestra_mem.ports import WritePoint
-from orchestra_mem.stores.statements import SqlDatabase, Values, Written, bound, columns_of, written
+from orchestra_mem.stores.statements import SqlDatabase, Values, Written, bound, written
 
 _MOST_CONNECTIONS = 8
 _SILENT_S = 30  # idle time before TCP keepalives, which detect a dead server and keep connections open in firewalls
@@ -60,6 +60,11 @@ class PostgresDatabase(SqlDatabase):
     """
 
     errors = psycopg.Error
+    columns_query = (  # the server's administrator may have added tables and views to the schema
+        "SELECT table_name, column_name, data_type = 'text' FROM information_schema.columns WHERE table_schema = "
+        f"current_schema() AND table_name IN ({TABLES}) ORDER BY table_name, ordinal_position"
+    )
+    schema_version = len(MIGRATIONS)
 
     def __init__(
         self,
@@ -147,11 +152,6 @@ class PostgresDatabase(SqlDatabase):
         row = connection.execute("SELECT version FROM schema_version").fetchone()
         return int(row[0]) if row else 0
 
-    @property
-    def schema_version(self) -> int:
-        """The number of the last migration applied to the schema."""
-        return int(self.value("SELECT version FROM schema_version"))
-
     @contextmanager
     def _begun(self, name: str) -> Iterator[ServerConnection]:
         with self._pool.connection() as connection:
@@ -222,15 +222,6 @@ class PostgresDatabase(SqlDatabase):
         except StorageError as error:
             return str(error)
         return None
-
-    def tables(self) -> dict[str, dict[str, bool]]:
-        """See `SqlDatabase.tables`."""
-        query = (
-            "SELECT table_name, column_name, data_type = 'text' FROM information_schema.columns "
-            "WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position"
-        )
-        # The server's administrator may have added tables and views to the schema.
-        return columns_of(row for row in self.rows(query) if row[0] in TABLES)
 
     def compact(self) -> None:
         """Rewrite all tables, so that no deleted or replaced data remain in them."""

@@ -55,8 +55,8 @@ _FOLDING = (
 )
 
 
-TABLES = frozenset(re.findall(r"CREATE TABLE (\w+)", "".join(MIGRATIONS)))
-"""Names of the tables that the migrations create; a schema may contain other tables."""
+TABLES = ", ".join(f"'{name}'" for name in re.findall(r"CREATE TABLE (\w+)", "".join(MIGRATIONS)))
+"""Names of the tables that the migrations create, as a list in SQL; a schema may contain other tables."""
 
 
 def preparation(server_version: int) -> list[str]:

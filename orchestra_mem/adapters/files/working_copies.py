@@ -16,6 +16,7 @@ from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.core.documents.copies import Copy
 from orchestra_mem.errors import ClosedError, DocumentError, LockTimeoutError, StorageError, database_error
 from orchestra_mem.ports import DocumentStore
+from orchestra_mem.stores.ledger import pack_text, unpack_text
 from orchestra_mem.types import FileState
 
 logger = logging.getLogger(__name__)
@@ -158,16 +159,16 @@ class CopyHistory:
     def held(self, name: str) -> list[Copy]:
         """Return the contents that a copy has had, oldest first."""
         rows = self._run("SELECT stamp, text FROM seen WHERE name = ? ORDER BY id", name)
-        return [Copy(stamp, decode(zlib.decompress(packed))) for stamp, packed in rows]
+        return [Copy(stamp, unpack_text(packed)) for stamp, packed in rows]
 
     def remember(self, name: str, copy: Copy) -> None:
         """Record the content that a copy has or is about to get; drop the oldest contents beyond `_KEPT_BYTES`."""
-        self._run(_REMEMBER, name, copy.stamp, _packed(copy.text))
+        self._run(_REMEMBER, name, copy.stamp, pack_text(copy.text))
         self._run(_FORGET, name, _KEPT_BYTES)
 
     def begin_sending(self, name: str, text: str, copy: Copy) -> None:
         """Record a text that is about to be stored on the server, and the copy's content that this text includes."""
-        row = name, _packed(text), copy.stamp, _packed(copy.text)
+        row = name, pack_text(text), copy.stamp, pack_text(copy.text)
         self._run("INSERT OR REPLACE INTO sending VALUES (?, ?, ?, ?)", *row)
 
     def remember_sent(self, name: str, text: str) -> None:
@@ -176,8 +177,8 @@ class CopyHistory:
         Does nothing if no such text was sent, or if its arrival has already been recorded.
         """
         query = "DELETE FROM sending WHERE name = ? AND sent = ? RETURNING stamp, text"
-        for stamp, packed in self._run(query, name, _packed(text)):
-            copy = Copy(stamp, decode(zlib.decompress(packed)))
+        for stamp, packed in self._run(query, name, pack_text(text)):
+            copy = Copy(stamp, unpack_text(packed))
             held = "UPDATE copies SET state = ?, stamp = ?, text = ? WHERE name = ?"
             self._run(held, _UNKNOWN, copy.stamp, encode(copy.text), name)
             self.remember(name, copy)
@@ -200,7 +201,7 @@ class CopyHistory:
         """Yield the earlier contents of all copies: the copy's name, the text, and the row's table, key and value."""
         for name, table, key, value, packed in self._run(_FORMER):
             with suppress(zlib.error):
-                yield name, decode(zlib.decompress(packed)), (table, key, value)
+                yield name, unpack_text(packed), (table, key, value)
 
     def change_former(self, change: Callable[[str], str], copy: str | None = None) -> int:
         """Apply `change` to the contents of one copy, or all, in the file too; count those that it changed.
@@ -210,7 +211,7 @@ class CopyHistory:
         texts = {row: new for name, was, row in self.former() if copy in (None, name) and (new := change(was)) != was}
         for (table, key, value), text in texts.items():
             if table == "seen":
-                self._run("UPDATE seen SET text = ? WHERE id = ?", _packed(text), value)
+                self._run("UPDATE seen SET text = ? WHERE id = ?", pack_text(text), value)
             else:
                 self._run(f"DELETE FROM {table} WHERE {key} = ?", value)
         # What was overwritten remains in the file and its log, also from a call that was killed here.
@@ -223,10 +224,6 @@ class CopyHistory:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def _packed(text: str) -> bytes:
-    return zlib.compress(encode(text), level=1)
 
 
 def _state(state: FileState | None) -> str:

@@ -38,9 +38,7 @@ _DATA = ("data", "operation_data")
 _OTHER_MEMORY = {"id", "session"}
 
 
-def open_jsonl_history(
-    path: str | Path, *, operation_type: str = "imported", on_fault: OnFault | None = None
-) -> History:
+def open_jsonl_history(path: str | Path, *, operation_type: str = "imported", on_fault: OnFault) -> History:
     """Open a JSON Lines file. Blank lines are skipped; `total` is the file's size in bytes.
 
     Reading a file again, even after it has grown, yields the same idempotency keys; two files never share one. A pipe
@@ -49,10 +47,10 @@ def open_jsonl_history(
     Args:
         path: The file, in UTF-8.
         operation_type: Type of the operations whose object does not name one.
-        on_fault: Called for each line that cannot be recorded; reading then goes on. By default, reading stops there.
+        on_fault: Called for each line that cannot be recorded; reading then goes on.
 
     Raises:
-        HistoryError: The file cannot be opened. While reading: a line is faulty; the message has its number.
+        HistoryError: The file cannot be opened.
     """
     file = Path(path)
     total = 0
@@ -73,7 +71,7 @@ def _opened(file: Path) -> IO[bytes]:
         raise HistoryError(f"{file} cannot be read: {error.strerror or error}") from error
 
 
-def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOperation]:
+def _read(file: Path, kind: str, on_fault: OnFault) -> Iterator[HistoryOperation]:
     name = str(file)
     with _opened(file) as stream:
         source = _source(file)
@@ -83,10 +81,7 @@ def _read(file: Path, kind: str, on_fault: OnFault | None) -> Iterator[HistoryOp
                 key = hashlib.sha256(b"%b\0%d:%b" % (source, number, line or b"")).hexdigest()
                 yield _operation(line, f"{name}:{number}", f"jsonl:{key}", position, kind)
             except BadLineError as bad:
-                fault = HistoryFault(place=f"{name}:{number}", problem=str(bad))
-                if on_fault is None:
-                    raise HistoryError(str(fault)) from bad
-                on_fault(fault)
+                on_fault(HistoryFault(place=f"{name}:{number}", problem=str(bad)))
 
 
 def _source(file: Path) -> bytes:

@@ -31,7 +31,6 @@ from orchestra_mem.core.histories import HistoryOperation
 from orchestra_mem.types import Json
 
 _SNIFFED_LINES = 50
-_MOST_WAITING = 500  # calls whose output has not been read yet
 _CODEX_LINES = frozenset("session_meta turn_context response_item event_msg compacted".split())
 _CODEX_CALLS = frozenset("function_call custom_tool_call local_shell_call web_search_call".split())
 # Texts that Codex puts at the beginning of a session, as messages of the user.
@@ -88,8 +87,6 @@ def read_transcript(source: SourceFile) -> Iterator[HistoryOperation]:
     for step, origin, found in _found(source):
         if step.call:
             waiting[step.call] = step.data, found
-            if len(waiting) > _MOST_WAITING:
-                yield waiting.pop(next(iter(waiting)))[1]
         elif step.answers in waiting:
             call, _ = waiting.pop(step.answers)
             yield replace(found, data=call | step.data | origin)

@@ -17,6 +17,8 @@ from orchestra_mem.errors import EmbedderError, ModelError
 from orchestra_mem.search_types import EmbeddingModel, Vector, Vectors
 
 _BATCH = 64
+_TRIES = 4  # for passages
+_QUERY_TIMEOUT_S = 2.0  # of silence, in the only attempt to embed a query: a search waits for it
 _MAX_CHARS = 8_000  # servers reject texts longer than the model's window; chunks are shorter
 
 
@@ -31,25 +33,14 @@ class HttpEmbedder:
         model: The model's name on the server.
         api_key: Bearer token; empty for none.
         dimensions: Dimensions of the vectors; 0 to ask the server at the first use of `model`.
-        timeout_s: Timeout of each attempt to embed passages, in seconds of silence.
-        query_timeout_s: Timeout to embed a query, in seconds of silence; short, as a search waits for it.
-        tries: Maximum number of attempts for passages; a query is attempted once.
 
     Raises:
         EmbedderError: The address is invalid, or the key cannot be sent.
     """
 
-    def __init__(
-        self,
-        base_url: str,
-        model: str,
-        *,
-        api_key: str = "",
-        dimensions: int = 0,
-        timeout_s: float = 60.0,
-        query_timeout_s: float = 2.0,
-        tries: int = 4,
-    ) -> None:
+    timeout_s = 60.0  # of silence, in each attempt to embed passages
+
+    def __init__(self, base_url: str, model: str, *, api_key: str = "", dimensions: int = 0) -> None:
         try:
             # No circuit breaker: `MemorySearch` has a circuit breaker for its embedders.
             self._server = Server(base_url, api_key=api_key, failures=0, setting="search.base_url")
@@ -59,14 +50,12 @@ class HttpEmbedder:
         self._path = "/v1/embeddings" if not path or path.endswith("/v1") else "/embeddings"
         self._name = model
         self._dimensions = dimensions
-        self._timeout_s, self._query_timeout_s = timeout_s, query_timeout_s
-        self._tries = tries
         self._closed = False
 
     @cached_property
     def model(self) -> EmbeddingModel:
         """The embedding model. If its dimensions are unknown, the server is asked once."""
-        dimensions = self._dimensions or self._asked(["dimensions"], self._query_timeout_s, 1).shape[1]
+        dimensions = self._dimensions or self._asked(["dimensions"], _QUERY_TIMEOUT_S, 1).shape[1]
         return EmbeddingModel(name=f"http {self._name}", version="", dimensions=dimensions)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -75,11 +64,11 @@ class HttpEmbedder:
         Raises:
             EmbedderError: The server cannot be reached, refuses, or returns vectors of other dimensions than before.
         """
-        return self._embed(texts, self._timeout_s, self._tries)
+        return self._embed(texts, self.timeout_s, _TRIES)
 
     def embed_query(self, query: str) -> Vector:
         """Embed a query in the same way as a text, but give up sooner."""
-        vector: Vector = self._embed([query], self._query_timeout_s, 1)[0]
+        vector: Vector = self._embed([query], _QUERY_TIMEOUT_S, 1)[0]
         return vector
 
     def close(self) -> None:

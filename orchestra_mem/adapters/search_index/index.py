@@ -46,6 +46,7 @@ from orchestra_mem.search_types import (
 logger = logging.getLogger(__name__)
 
 # Number of vectors at which exact search takes 2 ms and quantised codes become faster; see benchmarks/search_speed.py.
+# From there on, `DiskSearchIndex.maintain` quantises vectors.
 APPROXIMATE_FROM = 50_000
 _CUT_AT_ONCE = 500
 
@@ -61,7 +62,6 @@ class DiskSearchIndex:
         analyse: Turns a chunk into its terms; chunks with equal keys must have equal terms.
         analysis_version: Version of `analyse`. If it differs from that of the index, the index is recreated.
         threads: Number of threads for FAISS; 1 by default, to leave the cores to the language model.
-        approximate_from: Number of vectors from which `maintain` quantises them for faster search.
         words: Tokenizes the texts' words for late interaction; None leaves them without tokens.
         busy_timeout_s: How long to wait for another process that is writing.
         write_point: Called with the name of each step that changes the disk.
@@ -71,6 +71,8 @@ class DiskSearchIndex:
         StorageError: The folder cannot be used. Damage raises no error, see `problems`.
     """
 
+    approximate_from = APPROXIMATE_FROM
+
     def __init__(
         self,
         folder: Path,
@@ -78,14 +80,12 @@ class DiskSearchIndex:
         *,
         analysis_version: str = "1",
         threads: int = 1,
-        approximate_from: int = APPROXIMATE_FROM,
         words: WordEmbedder | None = None,
         busy_timeout_s: float = 30.0,
         write_point: WritePoint | None = None,
         problems: Sequence[str] = (),
     ) -> None:
         self._analyse = analyse
-        self._approximate_from = approximate_from
         self._words = words
         self._keyword = KeywordSearch()
         self._store = IndexStore(
@@ -130,7 +130,7 @@ class DiskSearchIndex:
         except EmbedderError as error:
             logger.debug("words of texts are not tokenized: %s", error)
         with self._store.reading("coding"):
-            due = [kept for kept in self._store.models.values() if kept.codes_due(self._approximate_from)]
+            due = [kept for kept in self._store.models.values() if kept.codes_due(self.approximate_from)]
         for kept in due:
             codes = kept.make_codes()
             with self._store.reading("coding"):
