@@ -18,7 +18,8 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
-from orchestra_mem.core.documents.owned_lines import owned_keys, with_numbers_last, with_removed_items
+from orchestra_mem.core.documents.fact_lines import with_numbers_last
+from orchestra_mem.core.documents.owned_lines import owned_keys, with_removed_items
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger

@@ -22,8 +22,8 @@ from orchestra_mem.core.documents.catalog_document import (
 )
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
 from orchestra_mem.core.documents.episodic import with_time_of
+from orchestra_mem.core.documents.fact_lines import fact_edits, with_numbers
 from orchestra_mem.core.documents.markdown import line_end
-from orchestra_mem.core.documents.owned_lines import fact_edits, with_numbers
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, OrchestraMemError, StorageError
 from orchestra_mem.ports import DocumentStore

@@ -12,7 +12,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
+from orchestra_mem.core.documents.fact_lines import Told, fact_edits, reworded, shows
+from orchestra_mem.core.documents.owned_lines import Difference
 from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
