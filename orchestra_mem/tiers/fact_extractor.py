@@ -7,9 +7,10 @@ a person's decision, rule or role as perhaps superseded. Applying an edit twice 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.fact_lines import Told, fact_edits, reworded, shows
@@ -302,12 +303,20 @@ def fact_changes(
     """Return the facts that people added to documents, and pairs (before, after) of the facts that they changed."""
     plan = texts.get(DocumentName.WORK_PLAN)
     edits = fact_edits(
-        {name: (text.before, text.said) for name, text in texts.items()}, work=plan is not None and has_work(plan.base)
+        {name: (text.before, text.said) for name, text in texts.items()},
+        work=plan is not None and has_work(plan.base),
+        known=partial(texts_of, ledger),
     )
     numbers = sorted(int(number[1:]) for number in {*edits.gone, *edits.said})
     edited = [(fact, _edited(fact, edits)) for fact in ledger.must_keeps_by_id(numbers)]
     new = _new(edits.added, ledger.next_must_keep_id(), now)
     return new, [(before, after) for before, after in edited if after != before]
+
+
+def texts_of(ledger: Ledger, numbers: Collection[str]) -> dict[str, set[str]]:
+    """Return the texts of facts by number: the present one, and the one found in an operation."""
+    facts = ledger.must_keeps_by_id([int(number[1:]) for number in numbers])
+    return {f"K{fact.id}": {fact.text, fact.found or fact.text} for fact in facts}
 
 
 def _new(added: Sequence[Told], first: int, now: datetime) -> list[MustKeep]:

@@ -677,6 +677,7 @@ def wrapped(text: str) -> str:
 
 FORMATTERS: dict[str, Callable[[str], str]] = {
     "stars": lambda text: re.sub(r"(?m)^(\s*)- ", r"\1* ", text),
+    "tabs": lambda text: re.sub(r"(?m)^(\s*)- ", r"\1-\t", text),
     "trailing spaces": lambda text: re.sub(r"(?m)^(\s*- .+)$", r"\1  ", text),
     "wrapped": wrapped,
     "wrapped, CR LF": lambda text: wrapped(text).replace("\n", "\r\n"),
@@ -711,6 +712,58 @@ def test_a_fence_that_is_open_by_mistake_removes_no_fact(desk: Desk) -> None:
     desk.go_on()
     (rule,) = desk.memory.facts(CONSTRAINT)
     assert (rule.text, rule.author) == (RULE, Author.MACHINE)
+
+
+@pytest.mark.parametrize(
+    "row", ["  - {} (K2)", "\t* {} (K2)", "> - {} (K2)", "• {} (K2)", "{} (K2)", "  - {}\n    (K2)"]
+)
+def test_a_fact_stands_while_its_words_and_number_do(desk: Desk, row: str) -> None:
+    """Indenting, quoting or rewrapping a fact's line removes no fact; deleting or commenting out that line does."""
+    mine = row.format(RULE) + "\n"
+    desk.state.edit((RULE_LINE, mine))
+    desk.go_on(times=2)
+    assert desk.says(CONSTRAINT) == [RULE]
+    desk.state.has_once(mine, RULE)
+    desk.state.edit((mine, ""))
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == []
+    desk.plan.edit((TODO_LINE, f"<!-- {TODO_LINE} -->"))
+    assert desk.says(OPEN_ITEM) == []
+
+
+def test_a_line_with_the_number_of_another_memory_is_a_new_fact(desk: Desk) -> None:
+    """A line pasted from another project is a fact with a number of its own, and no later fact takes its place."""
+    pasted = "- Close the cold room at night. (K5)\n- Invoices need two signatures, see (K1)\n"
+    desk.state.edit((RULE_LINE, f"{RULE_LINE}{pasted}"))
+    desk.log.edit((DECISIONS, f"{DECISIONS}### [2025-01-02 10:00:00] We rent the mill. (K7)\n\n"))
+    told = ["Close the cold room at night.", "Invoices need two signatures, see (K1)"]
+    assert desk.says(CONSTRAINT) == [RULE, *told]
+    assert "We rent the mill." in desk.says(DECISION)
+    later = [f"Never open gate {number}." for number in range(5)]
+    desk.go_on(*later)
+    desk.go_on()
+    desk.state.has_once("night. (K4)", "see (K1) (K5)", *later)
+    desk.log.has_once("### [2025-01-02 10:00:00] We rent the mill. (K6)")
+    desk.state.edit(("- Close the cold room at night. (K4)\n", ""))
+    assert desk.says(CONSTRAINT) == [RULE, told[1], *later]
+
+
+def test_bytes_that_are_not_utf_8_reword_no_fact(desk: Desk) -> None:
+    """Saving a document as Latin-1 rewords nothing and keeps its bytes; new lines are read in that encoding."""
+    desk.work.create(WorkKind.TASK, "Süßkirschen pflücken")
+    desk.go_on("Die Öfen müssen nachts aus sein.")
+    before = [(fact.text, fact.author) for fact in desk.memory.facts(standing=False)]
+    desk.state.edit(("## Rules\n\n", "## Rules\n\n- Am Büro läuten.\n"))
+    for paper in (desk.state, desk.plan):
+        paper.path.write_bytes(paper.text.encode("latin-1"))
+    told = [(fact.text, fact.author) for fact in desk.memory.facts(standing=False)]
+    assert told == [*before, ("Am Büro läuten.", Author.PERSON)]
+    desk.go_on(times=2)
+    assert "- Am Büro läuten. (K5)\n".encode("latin-1") in desk.state.path.read_bytes()
+    assert [item.title for item in desk.work.items()] == ["Süßkirschen pflücken"]
+    desk.state.path.write_bytes(desk.state.path.read_bytes().decode("latin-1").encode())
+    desk.go_on()
+    assert [(fact.text, fact.author) for fact in desk.memory.facts(standing=False)] == told
 
 
 def test_words_behind_a_number_are_the_facts_also_after_another_save(desk: Desk) -> None:

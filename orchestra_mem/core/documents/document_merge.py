@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import Conflict, Merged
+from orchestra_mem.core.documents.fact_lines import LooseFacts
 from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
@@ -176,9 +177,9 @@ def _agreed(
     """Return the three texts with a common row for each identity that both machine and person have.
 
     A row that the machine no longer has is removed if the person left it unchanged. A fact or work item that the person
-    removed comes back if the machine still has it, unless `free` is given. `free`: The person's rows that must not
-    change; None if the person's edits are already in the ledgers. `reworded`: List to extend with the rows that both
-    sides reworded, as (base, machine, kept).
+    removed comes back if the machine still has it, unless `free` is given, or a row that is no list item has the fact.
+    `free`: The person's rows that must not change; None if the person's edits are already in the ledgers. `reworded`:
+    List to extend with the rows that both sides reworded, as (base, machine, kept).
     """
     ahead = free is not None
     if has_work(machine):
@@ -208,8 +209,10 @@ def _agreed(
             in_base |= _at(was, mine.row if taken_back else None)
         elif key[0] == "@" and not ahead:
             in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
+    loose = LooseFacts([person])
     for key in old.keys() - own.keys():
-        stays_away = key in new and (ahead or key[0] in "@=-")
+        fact = new[key][0].fact if key in new else None
+        stays_away = key in new and bool(ahead or key[0] in "@=-" or (fact and loose.has(key, fact.text)))
         if reworded is not None and stays_away and _words(old[key][0]) != _words(new[key][0]):
             stays_away = False
         was = old[key][0]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeAlias
 
+from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.owned_lines import (
     CATALOG_SECTIONS,
@@ -28,38 +30,109 @@ from orchestra_mem.types import CUT, DocumentName, MustKeepStatus
 Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
 """A fact in a document: kind (None if numbered or outside known sections), text, and status (done if it is ticked,
 removed if it is struck out)."""
+TextsOf: TypeAlias = Callable[[Collection[str]], Mapping[str, Collection[str]]]
+"""Returns the texts of facts, by number, for those of the numbers that are known."""
+_Pasted: TypeAlias = tuple[str, str]
+
 
 _TICKED = re.compile(rf"{MARK.pattern}\[[xX]\] ")
+# What stands around the words of a fact in a quotation, in emphasis, or over several rows.
+_MARKS = re.compile(r"<!--(?:(?!-->).)*-->|[*_>`]+", re.DOTALL)
+_NUMBERS = re.compile(r"\(([KM]\d{1,18})\)")
 _INNER = re.compile(r"[ \t]*\((?P<number>[KM]\d{1,18})\)(?=[ \t]*\S)")
 
 
-def fact_edits(texts: Mapping[str, tuple[str, str]], *, work: bool = False, letter: str = "K") -> Difference[Told]:
+def fact_edits(
+    texts: Mapping[str, tuple[str, str]], *, work: bool = False, letter: str = "K", known: TextsOf | None = None
+) -> Difference[Told]:
     """Compare the facts of documents, as last read and as they are now, by the facts' numbers.
+
+    A fact whose line is no list item any more, such as an indented or quoted one, is not gone until its words are.
 
     Args:
         texts: Text before and text now, by document. A fact moved to another document counts as present.
         work: Whether boxes in the work plan are work items rather than facts.
         letter: Letter of the numbers: `K` for facts, `M` for catalog items. Lines with other numbers are skipped.
+        known: Finds the facts of numbers. A line pasted with the number of another fact, or of none, then counts as
+            new; a number that says something else stays in its text.
     """
-    before, now = (
-        [each for name in texts for each in _facts(name, texts[name][side], work) if each[0][:1] in ("", letter)]
-        for side in (0, 1)
-    )
+
+    def facts(side: int, strange: Mapping[_Pasted, str]) -> list[tuple[str, Told]]:
+        found = [each for name in texts for each in _facts(name, texts[name][side], work, strange)]
+        return [each for each in found if each[0][:1] in ("", letter)]
+
+    before, now = facts(0, {}), facts(1, {})
+    if known and (strange := _pasted(before, now, known)):
+        now = facts(1, strange)
     found = difference(before, now)
     more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
     # If a person copied a line and reworded the copy, the fact keeps its text: the document states both.
     said = {key: both for key, both in found.said.items() if more[key] <= (both[0] is None)}
-    return replace(found, said=said, added=tuple(dict.fromkeys(told for told in found.added if told[0])))
+    gone, (was, says) = dict(found.gone), (LooseFacts([text[side] for text in texts.values()]) for side in (0, 1))
+    gone = {key: told for key, told in gone.items() if not says.has(key, told[1])}
+    if known and (others := was.numbers() - {key for key, _ in before} - says.numbers()):
+        gone |= {
+            key: (None, text, MustKeepStatus.STANDING)
+            for key, wordings in known({key for key in others if key[0] == letter}).items()
+            for text in wordings
+            if was.has(key, text)
+        }
+    added = tuple(dict.fromkeys(told for told in found.added if told[0]))
+    return replace(found, gone=gone, said=said, added=added)
 
 
-def _facts(name: str, text: str, work: bool) -> Iterator[tuple[str, Told]]:
+def _pasted(before: Sequence[tuple[str, Told]], now: Sequence[tuple[str, Told]], known: TextsOf) -> dict[_Pasted, str]:
+    """Return the lines with a number that is not theirs, by number and text, each with the text of a new fact."""
+    old = {(key, text) for key, (_, text, _) in before}
+    more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
+    lines = [(key, text) for key, (_, text, status) in now if key and more[key] and status is MustKeepStatus.STANDING]
+    facts = known({key for key, _ in lines}) if lines else {}
+    return {
+        (key, text): f"{text} ({key})" if key in facts else text
+        for key, text in lines
+        if (key, text) not in old and not any(_alike(text, each) for each in facts.get(key, ()))
+    }
+
+
+def _alike(line: str, text: str) -> bool:
+    """Check whether a line shows a fact's text or at least half of its words."""
+    one, other = ({*said.casefold().split()} for said in (line, text))
+    return shows(line, text) or 2 * len(one & other) >= max(len(one), len(other))
+
+
+class LooseFacts:
+    """Finds facts in the rows of documents, whatever marks are before, between and behind their words."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = texts
+
+    @cached_property
+    def _said(self) -> str:
+        return "\n".join(_bare(without_conflicts(text)) for text in self._texts)
+
+    def numbers(self) -> set[str]:
+        """Return the numbers in brackets."""
+        return {*_NUMBERS.findall(self._said)}
+
+    def has(self, number: str, text: str) -> bool:
+        """Check whether a text stands there, with its number behind it."""
+        return f"{_bare(text)} ({number})" in self._said
+
+
+def _bare(text: str) -> str:
+    return squeeze(_MARKS.sub(" ", text))
+
+
+def _facts(name: str, text: str, work: bool, strange: Mapping[_Pasted, str]) -> Iterator[tuple[str, Told]]:
     kinds = SECTIONS.get(name, CATALOG_SECTIONS)
     for line, fact in _fact_lines(name, text, work):
-        kind = None if fact.number else kinds.get(line.section)
+        said = strange.get((fact.number, fact.text))
+        number, said = (fact.number, fact.text) if said is None else ("", said)
+        kind = None if number else kinds.get(line.section)
         pinned = " <!-- pin -->" * (PIN in line.row and name not in SECTIONS)
         status = MustKeepStatus.SUPERSEDED if fact.state.startswith(" (superseded") else MustKeepStatus.STANDING
         status = MustKeepStatus.REMOVED if fact.state == STRUCK else status
-        yield fact.number, (kind, fact.text + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
+        yield number, (kind, said + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
 
 
 def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
@@ -87,12 +160,21 @@ def shows(shown: str, text: str) -> bool:
     return squeeze(shown) == squeeze(text)
 
 
-def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
-    """Append numbers such as `K12` to unnumbered lines for which `number_of` has one; the rest stays byte for byte."""
+def with_numbers(
+    name: str, text: str, number_of: Callable[[str], str | None], known: TextsOf = lambda numbers: {}
+) -> str:
+    """Append numbers such as `K12` to lines for which `number_of` has one; the rest stays byte for byte.
+
+    The number of a pasted line is replaced, or is followed by the line's own; see `fact_edits`, also for `known`.
+    """
     rows = text.split("\n")
     for line, fact in _fact_lines(name, text, has_work(text)):
-        if not fact.number and (number := number_of(fact.text)):
+        if fact.number and (number := number_of(f"{fact.text} ({fact.number})")):
             _append(rows, line, number)
+        elif (number := number_of(fact.text)) and number != fact.number:
+            others = known({fact.number}).get(fact.number, ()) if fact.number else ()
+            if not any(_alike(fact.text, each) for each in others):
+                _append(rows, line, number, instead_of=fact.number)
     return "\n".join(rows)
 
 
@@ -116,8 +198,9 @@ def _without(number: re.Match[str], text: str) -> str:
     return squeeze(f"{text[: number.start()]} {text[number.end() :]}")
 
 
-def _append(rows: list[str], line: OwnedLine, number: str) -> None:
-    """Append a number to a line, before its pin."""
+def _append(rows: list[str], line: OwnedLine, number: str, *, instead_of: str = "") -> None:
+    """Append a number to a line, before its pin, in place of the number that the line ends with, if any."""
     row = rows[line.places[-1]]
     end = len(row.rstrip().removesuffix(PIN).rstrip())
-    rows[line.places[-1]] = f"{row[:end]} ({number}){row[end:]}"
+    said = row[:end].removesuffix(f"({instead_of})").rstrip() if instead_of else row[:end]
+    rows[line.places[-1]] = f"{said} ({number}){row[end:]}"

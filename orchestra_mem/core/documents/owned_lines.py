@@ -28,7 +28,7 @@ from orchestra_mem.core.documents.plan_lines import (
     plan_lines,
     remark_number,
 )
-from orchestra_mem.core.text import squeeze
+from orchestra_mem.core.text import legible, squeeze
 from orchestra_mem.types import CUT, DocumentName, MustKeepKind
 
 T = TypeVar("T")
@@ -69,23 +69,24 @@ STRUCK = " (struck out)"
 """State of a row that a person has struck out."""
 _SUPERSEDED = re.compile(r"^\*Superseded(?P<by> by K\d+)?\.?\*[ \t]*\r?$", re.MULTILINE)
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
-_OPERATION = re.compile(r"[-*+] \[[\d: -]+\] .*\(op \d+\)")
+_OPERATION = re.compile(r"[-*+][ \t]+\[[\d: -]+\] .*\(op \d+\)")
 SHARED_LINE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
 """The "Shared by" line that ends an entry of the shared log, well-formed or not."""
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
+_EMPTY = re.compile(r"[-*+][ \t]+None\s*")
 # The machine's list items that are not facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # Titles and rows that only the machine writes.
 _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values(), CATALOG_SECTIONS)
 _TEXTS = re.compile(
-    r"[-*+] None|[-*+] … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
-    r"|\*\*(?:Last Updated|Session)\*\*: .*|[-*+] \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
+    r"[-*+][ \t]+None|[-*+][ \t]+… and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
+    r"|\*\*(?:Last Updated|Session)\*\*: .*|[-*+][ \t]+\*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
     r"|\*Shared by .*\*"
 )
 # Header and statistics lines that the machine rewrites each time: times, session, counts. With another kind of value a
 # line is a person's, except for `written` and `updated`, by which the machine recognises its own texts.
 _COUNTER = re.compile(
-    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|[-*+] \*\*[A-Z][A-Za-z ]+\*\*): "
+    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|[-*+][ \t]+\*\*[A-Z][A-Za-z ]+\*\*): "
     r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)[ \t]*$))"
 )
 
@@ -155,7 +156,7 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
         in_entry = block.level >= 3
         for place, row in _rows(block, plans if work else {}):
             plan, in_entry = plans.get(place), in_entry and not SHARED_LINE.fullmatch(row)
-            is_empty = block.level == 2 and row.rstrip() in ("- None", "* None", "+ None")
+            is_empty = block.level == 2 and _EMPTY.fullmatch(row) is not None
             if row in but and not (plan or is_empty or section == NEXT):
                 continue
             is_entry = block.level >= 3 and place == block.line - 1
@@ -169,7 +170,7 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
             elif is_empty:
                 key = f"-{section}"
             elif count := _COUNTER.match(row):
-                key = f"={count['key'].lstrip('-*+ ')}"
+                key = "=" + count["key"].lstrip("-*+ \t")
             elif fact or (MARK.match(row) and is_machines(row)):
                 key = ""
             else:
@@ -214,6 +215,7 @@ def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow 
 
 def _said(text: str, entry: str) -> FactRow:
     """Split a row into number, content and state. The full text of cut content is quoted in its `entry`."""
+    text, entry = legible(text), legible(entry)
     bare = _STAMP.sub("", squeeze(text.replace(PIN, "")), count=1)
     struck = _STRUCK.fullmatch(bare)
     if struck and (not struck["behind"] or _NUMBER.fullmatch(struck["behind"])):
@@ -290,10 +292,17 @@ def is_machines(row: str) -> bool:
 def with_removed_items(before: str, opened: str, person: str) -> str:
     """Append to `before` the facts and work items that a person removed from the `opened` text, under its headings.
 
-    Items in `before` are not appended: a comparison of `before` with `person` already shows their removal.
+    Facts that the person reworded are appended as well, in their old words. Items in `before` are not appended: a
+    comparison of `before` with `person` already shows what has become of them.
     """
-    keys, known = owned_keys(opened), {*owned_keys(before).values(), *owned_keys(person).values()}
-    gone = {place for place, key in keys.items() if key[0] in "KM#" and key not in known}
+    known, own = {*owned_keys(before).values()}, {line.key: line.row for line in owned_lines(person)}
+    gone = {
+        place
+        for line in owned_lines(opened)
+        if line.key and line.key[0] in "KM#" and line.key not in known
+        if line.key not in own or (line.key[0] != "#" and own[line.key] != line.row)
+        for place in line.places
+    }
     if not gone:
         return before
     gone |= {block.line - 1 for block in split_blocks(opened) if block.level in (1, 2)}
