@@ -407,6 +407,19 @@ def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: P
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
 
 
+def test_an_index_that_may_not_be_read_stops_no_command(tmp_path: Path, kept: Path) -> None:
+    """A search index that only another user may read stops no search, status or backup; redacting must delete it."""
+    program("-C", kept, "search", "rye")
+    index = kept / ".obra" / "index"
+    index.chmod(0)
+    assert "rye" in apart("-C", kept, "search", "rye", preexec_fn=bound)
+    assert "no problems" in apart("-C", kept, "status", preexec_fn=bound)
+    apart("-C", kept, "check", exit_code=1, preexec_fn=bound)
+    apart("-C", kept, "backup", tmp_path / "backup", preexec_fn=bound)
+    told = apart("-C", kept, "redact", "apply", "--yes", exit_code=4, preexec_fn=bound)
+    assert told == f"{index} cannot be deleted and may contain secrets: delete it, then repeat"
+
+
 def test_secrets_and_what_leads_elsewhere_are_left_out(tmp_path: Path) -> None:
     """Secrets and paths are left out of the settings, comments are kept; documents outside `.obra` are included."""
     folder, target, again = tmp_path / "bakery", tmp_path / "backup", tmp_path / "again"

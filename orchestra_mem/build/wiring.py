@@ -194,7 +194,7 @@ class Wiring:
         documents = EditedDocuments(*episodic.writers, *self.agents.documents.writers)
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
-            lambda: (self.place.home / "index" / "search.db").exists() or log.last_operation() > _AT_ONCE,
+            lambda: os.path.exists(self.place.home / "index" / "search.db") or log.last_operation() > _AT_ONCE,
         )  # fmt: skip
         compression = self._compression(episodic)
         self.agents.catalog.on_content_changed = _weakly(compression.item_said)

@@ -214,7 +214,9 @@ def _files(place: Place) -> Iterator[tuple[str, Path]]:
         if not isinstance(error, FileNotFoundError):  # a folder removed meanwhile is skipped
             raise storage_error(error, "reading", Path(error.filename))
 
-    for folder, _, names in os.walk(place.home, onerror=refuse):
+    for folder, below, names in os.walk(place.home, onerror=refuse):
+        # Not even entered: this user may have no right to read derived data that another user's program has made.
+        below[:] = [each for each in below if f"{each}/" not in _LEFT_OUT or Path(folder) != place.home]
         for path in (Path(folder, name) for name in names):
             name = path.relative_to(place.home).as_posix()
             if not name.startswith(_LEFT_OUT) and path.is_file():

@@ -311,6 +311,8 @@ def apply(
 ) -> CommandResult:
     """Replace secrets by placeholders permanently, in the database and in documents, people's lines too. Asks first.
 
+    Exits with 1 if files that the memory did not write, such as copies of documents, still contain secrets.
+
     Example: orchestra-mem redact apply --yes
     """
     from orchestra_mem.doctor.backups import check_unused
@@ -324,4 +326,5 @@ def apply(
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
     done = redact_memory(run.project, run.settings)
     rewritten = f"{counted(done.texts, 'text')} in the database and {counted(done.files, 'file')}"
-    return CommandResult(done, f"rewritten: {rewritten}\n")
+    notes = [f"not rewritten, because this memory did not write it; delete or edit it: {path}" for path in done.left]
+    return CommandResult(done, f"rewritten: {rewritten}\n", failed=bool(done.left), notes=notes)
