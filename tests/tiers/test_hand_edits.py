@@ -20,7 +20,7 @@ from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.conftest import Clock
-from tests.memories import killing, machine_writes, text_of
+from tests.memories import killing, machine_writes, problems_of, text_of
 from tests.tiers.conftest import Desk
 from tests.timing import until
 
@@ -746,6 +746,29 @@ def test_a_line_with_the_number_of_another_memory_is_a_new_fact(desk: Desk) -> N
     desk.log.has_once("### [2025-01-02 10:00:00] We rent the mill. (K6)")
     desk.state.edit(("- Close the cold room at night. (K4)\n", ""))
     assert desk.says(CONSTRAINT) == [RULE, told[1], *later]
+
+
+def test_work_with_the_numbers_of_another_memory_is_new(desk: Desk) -> None:
+    """Lines of work pasted from another project become items of their own, and change none that is there."""
+    epic = desk.work.create(WorkKind.EPIC, "Open the shop")
+    desk.work.create(WorkKind.STORY, "Build the cart", parent=epic.id)
+    desk.go_on()
+    pasted = (
+        "- [ ] #1 Autumn market (epic)\n  - [ ] #2 Print the price list (story)\n    - [x] #3 Choose a font (task)\n"
+    )
+    desk.plan.edit(("## Future Work\n", f"{pasted}- [ ] #9 Rent a stall (task)\n\n## Future Work\n"))
+    desk.memory.facts()
+    desk.work.create(WorkKind.TASK, "Sell socks")
+    desk.go_on(times=2)
+    assert [(item.id, item.title, item.parent, item.status.value) for item in desk.work.items()] == [
+        (1, "Open the shop", None, "pending"), (2, "Build the cart", 1, "pending"),
+        (3, "Autumn market", None, "pending"), (4, "Print the prices", 3, "pending"),
+        (5, "Choose a font", 4, "done"), (6, "Rent a stall", None, "pending"), (7, "Sell socks", None, "pending"),
+    ]  # fmt: skip
+    desk.plan.has_once(
+        "- [ ] #3 Autumn market (epic", "  - [ ] #4 Print", "    - [x] #5 Choose a font", "#6 Rent a stall"
+    )
+    assert problems_of(desk.memory) == []
 
 
 def test_bytes_that_are_not_utf_8_reword_no_fact(desk: Desk) -> None:

@@ -90,12 +90,12 @@ def _pasted(before: Sequence[tuple[str, Told]], now: Sequence[tuple[str, Told]],
     return {
         (key, text): f"{text} ({key})" if key in facts else text
         for key, text in lines
-        if (key, text) not in old and not any(_alike(text, each) for each in facts.get(key, ()))
+        if (key, text) not in old and not any(same_words(text, each) for each in facts.get(key, ()))
     }
 
 
-def _alike(line: str, text: str) -> bool:
-    """Check whether a line shows a fact's text or at least half of its words."""
+def same_words(line: str, text: str) -> bool:
+    """Check whether a line shows a text, or at least half of its words."""
     one, other = ({*said.casefold().split()} for said in (line, text))
     return shows(line, text) or 2 * len(one & other) >= max(len(one), len(other))
 
@@ -173,7 +173,7 @@ def with_numbers(
             _append(rows, line, number)
         elif (number := number_of(fact.text)) and number != fact.number:
             others = known({fact.number}).get(fact.number, ()) if fact.number else ()
-            if not any(_alike(fact.text, each) for each in others):
+            if not any(same_words(fact.text, each) for each in others):
                 _append(rows, line, number, instead_of=fact.number)
     return "\n".join(rows)
 
