@@ -14,7 +14,6 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import accumulate, takewhile
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from orchestra_mem.ports import Clock, DocumentStore, TokenCounter
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
-from orchestra_mem.tiers.fact_extractor import fact_changes, texts_of
+from orchestra_mem.tiers.fact_extractor import fact_changes
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, Json, MustKeepStatus, Summary, VersionReason
 
@@ -185,7 +184,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         if name == DocumentName.WORK_PLAN:
             text = self.work.numbered(text)
         known = {squeeze(fact.text): f"K{fact.id}" for fact in self.ledger.by_people() if not fact.operation}
-        return with_numbers(name, text, known.get, partial(texts_of, self.ledger)) if known else text
+        return with_numbers(name, text, known.get) if known else text
 
     def _by_people(self, numbers: Collection[str]) -> set[str]:
         """Return those of the numbers whose facts people wrote or removed, or whose work items' lines they deleted."""

@@ -732,7 +732,7 @@ def test_a_fact_stands_while_its_words_and_number_do(desk: Desk, row: str) -> No
 
 
 def test_a_line_with_the_number_of_another_memory_is_a_new_fact(desk: Desk) -> None:
-    """A line pasted from another project is a fact with a number of its own, and no later fact takes its place."""
+    """A line pasted from another project is a fact, and no later fact takes its place; a number in use is only text."""
     pasted = "- Close the cold room at night. (K5)\n- Invoices need two signatures, see (K1)\n"
     desk.state.edit((RULE_LINE, f"{RULE_LINE}{pasted}"))
     desk.log.edit((DECISIONS, f"{DECISIONS}### [2025-01-02 10:00:00] We rent the mill. (K7)\n\n"))
@@ -742,10 +742,31 @@ def test_a_line_with_the_number_of_another_memory_is_a_new_fact(desk: Desk) -> N
     later = [f"Never open gate {number}." for number in range(5)]
     desk.go_on(*later)
     desk.go_on()
-    desk.state.has_once("night. (K4)", "see (K1) (K5)", *later)
-    desk.log.has_once("### [2025-01-02 10:00:00] We rent the mill. (K6)")
-    desk.state.edit(("- Close the cold room at night. (K4)\n", ""))
+    desk.state.has_once("night. (K5)", "see (K1) (K8)", *later)
+    desk.log.has_once("### [2025-01-02 10:00:00] We rent the mill. (K7)")
+    desk.state.edit(("- Close the cold room at night. (K5)\n", ""))
     assert desk.says(CONSTRAINT) == [RULE, told[1], *later]
+
+
+def test_the_facts_of_a_lost_database_are_in_its_documents(desk: Desk, tmp_path: Path, clock: Clock) -> None:
+    """If the database is lost, the documents' facts stand with their numbers, and each document keeps its form."""
+    note = "\n## Notes\n\nThe key hangs behind the door.\n"
+    desk.state.save(desk.state.text + note)
+    desk.plan.edit((TODO_LINE, f"{TODO_LINE}- call the printer\n"))
+    desk.go_on()
+    before = {(fact.id, fact.kind, fact.text) for fact in desk.memory.facts()}
+    desk.memory.close()
+    for path in (tmp_path / ".obra").glob("obra.db*"):
+        path.unlink()
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        again = Desk(memory, clock)
+        assert {(fact.id, fact.kind, fact.text) for fact in memory.facts()} == before
+        again.go_on("We decided to paint the shed.")
+        again.go_on()
+        assert [fact.id for fact in memory.facts()] == [1, 2, 3, 4, 5]
+        again.state.has_once("# Project State", "## Rules", "## Statistics", "**Operations**", RULE_LINE, note)
+        again.plan.has_once("# Work Plan", TODO_LINE, "- call the printer (K4)\n")
+        again.log.has_once("## Decisions", "sessions in Postgres. (K1)", "We decided to paint the shed. (K5)")
 
 
 def test_work_with_the_numbers_of_another_memory_is_new(desk: Desk) -> None:
@@ -762,7 +783,7 @@ def test_work_with_the_numbers_of_another_memory_is_new(desk: Desk) -> None:
     desk.go_on(times=2)
     assert [(item.id, item.title, item.parent, item.status.value) for item in desk.work.items()] == [
         (1, "Open the shop", None, "pending"), (2, "Build the cart", 1, "pending"),
-        (3, "Autumn market", None, "pending"), (4, "Print the prices", 3, "pending"),
+        (3, "Autumn market", None, "pending"), (4, "Print the price list", 3, "pending"),
         (5, "Choose a font", 4, "done"), (6, "Rent a stall", None, "pending"), (7, "Sell socks", None, "pending"),
     ]  # fmt: skip
     desk.plan.has_once(

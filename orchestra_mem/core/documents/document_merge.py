@@ -48,9 +48,13 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     """
     if person is None or not person.strip():
         return Merged(text=machine)
-    if base is None:
+    if base is None and without_front_matter(person) == person:
         # The machine has never written this document: its text is appended, and the rest is left unchanged.
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
+    if base is None:
+        # A lost database's document. Its facts are a person's by now; its figures and titles are the machine's.
+        free = {*free_rows(person, {key for key in owned_keys(person).values() if key[0] in "KM#"})}
+        base = "\n".join(row for row in person.split("\n") if row.removesuffix("\r") not in free)
     if without_front_matter(person) == person:
         # The person removed the front matter, or damaged it beyond recognition: keep it so, do not merge the machine's.
         base, machine = without_front_matter(base), without_front_matter(machine)

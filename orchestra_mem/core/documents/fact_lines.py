@@ -32,12 +32,13 @@ Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
 removed if it is struck out)."""
 TextsOf: TypeAlias = Callable[[Collection[str]], Mapping[str, Collection[str]]]
 """Returns the texts of facts, by number, for those of the numbers that are known."""
-_Pasted: TypeAlias = tuple[str, str]
+_Line: TypeAlias = tuple[str, str]  # number and text
 
 
 _TICKED = re.compile(rf"{MARK.pattern}\[[xX]\] ")
 # What stands around the words of a fact in a quotation, in emphasis, or over several rows.
 _MARKS = re.compile(r"<!--(?:(?!-->).)*-->|[*_>`]+", re.DOTALL)
+_HIGHEST = 10_000_000  # A higher number is no fact's, in any memory.
 _NUMBERS = re.compile(r"\(([KM]\d{1,18})\)")
 _INNER = re.compile(r"[ \t]*\((?P<number>[KM]\d{1,18})\)(?=[ \t]*\S)")
 
@@ -53,11 +54,11 @@ def fact_edits(
         texts: Text before and text now, by document. A fact moved to another document counts as present.
         work: Whether boxes in the work plan are work items rather than facts.
         letter: Letter of the numbers: `K` for facts, `M` for catalog items. Lines with other numbers are skipped.
-        known: Finds the facts of numbers. A line pasted with the number of another fact, or of none, then counts as
-            new; a number that says something else stays in its text.
+        known: Finds the facts of numbers. A line pasted with the number of another fact then counts as new, and has
+            that number in its text. One with the number of no fact is in `said`, with the kind of a new fact.
     """
 
-    def facts(side: int, strange: Mapping[_Pasted, str]) -> list[tuple[str, Told]]:
+    def facts(side: int, strange: Mapping[_Line, _Line]) -> list[tuple[str, Told]]:
         found = [each for name in texts for each in _facts(name, texts[name][side], work, strange)]
         return [each for each in found if each[0][:1] in ("", letter)]
 
@@ -81,14 +82,14 @@ def fact_edits(
     return replace(found, gone=gone, said=said, added=added)
 
 
-def _pasted(before: Sequence[tuple[str, Told]], now: Sequence[tuple[str, Told]], known: TextsOf) -> dict[_Pasted, str]:
-    """Return the lines with a number that is not theirs, by number and text, each with the text of a new fact."""
+def _pasted(before: Sequence[tuple[str, Told]], now: Sequence[tuple[str, Told]], known: TextsOf) -> dict[_Line, _Line]:
+    """Return the lines that a person has brought along with a number that is not theirs, each with what it is here."""
     old = {(key, text) for key, (_, text, _) in before}
     more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
     lines = [(key, text) for key, (_, text, status) in now if key and more[key] and status is MustKeepStatus.STANDING]
     facts = known({key for key, _ in lines}) if lines else {}
     return {
-        (key, text): f"{text} ({key})" if key in facts else text
+        (key, text): ("", f"{text} ({key})") if key in facts or int(key[1:]) > _HIGHEST else (key, text)
         for key, text in lines
         if (key, text) not in old and not any(same_words(text, each) for each in facts.get(key, ()))
     }
@@ -123,12 +124,12 @@ def _bare(text: str) -> str:
     return squeeze(_MARKS.sub(" ", text))
 
 
-def _facts(name: str, text: str, work: bool, strange: Mapping[_Pasted, str]) -> Iterator[tuple[str, Told]]:
+def _facts(name: str, text: str, work: bool, strange: Mapping[_Line, _Line]) -> Iterator[tuple[str, Told]]:
     kinds = SECTIONS.get(name, CATALOG_SECTIONS)
     for line, fact in _fact_lines(name, text, work):
-        said = strange.get((fact.number, fact.text))
-        number, said = (fact.number, fact.text) if said is None else ("", said)
-        kind = None if number else kinds.get(line.section)
+        is_strange = (fact.number, fact.text) in strange
+        number, said = strange.get((fact.number, fact.text), (fact.number, fact.text))
+        kind = kinds.get(line.section) if is_strange or not number else None
         pinned = " <!-- pin -->" * (PIN in line.row and name not in SECTIONS)
         status = MustKeepStatus.SUPERSEDED if fact.state.startswith(" (superseded") else MustKeepStatus.STANDING
         status = MustKeepStatus.REMOVED if fact.state == STRUCK else status
@@ -136,10 +137,13 @@ def _facts(name: str, text: str, work: bool, strange: Mapping[_Pasted, str]) -> 
 
 
 def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
-    """Yield lines that state a fact, ticked ones only if numbered; with `work`, skip lines about work in the plan."""
-    work = work and name == DocumentName.WORK_PLAN
+    """Yield lines that state a fact, ticked ones only if numbered; skip lines about work in the plan.
+
+    `work`: Whether boxes in the plan are about work.
+    """
+    is_plan = name == DocumentName.WORK_PLAN
     for line in owned_lines(text):
-        is_work = work and (line.plan or is_reference(line.row))
+        is_work = is_plan and (is_reference(line.row) or (work and line.plan))
         if line.fact and not is_work and (line.fact.number[:1] == "K" or not _TICKED.match(line.row)):
             yield line, line.fact
 
@@ -160,21 +164,15 @@ def shows(shown: str, text: str) -> bool:
     return squeeze(shown) == squeeze(text)
 
 
-def with_numbers(
-    name: str, text: str, number_of: Callable[[str], str | None], known: TextsOf = lambda numbers: {}
-) -> str:
+def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
     """Append numbers such as `K12` to lines for which `number_of` has one; the rest stays byte for byte.
 
-    The number of a pasted line is replaced, or is followed by the line's own; see `fact_edits`, also for `known`.
+    A line may end with the number of another fact, which is then part of its text; see `fact_edits`.
     """
     rows = text.split("\n")
     for line, fact in _fact_lines(name, text, has_work(text)):
-        if fact.number and (number := number_of(f"{fact.text} ({fact.number})")):
+        if number := number_of(f"{fact.text} ({fact.number})" if fact.number else fact.text):
             _append(rows, line, number)
-        elif (number := number_of(fact.text)) and number != fact.number:
-            others = known({fact.number}).get(fact.number, ()) if fact.number else ()
-            if not any(same_words(fact.text, each) for each in others):
-                _append(rows, line, number, instead_of=fact.number)
     return "\n".join(rows)
 
 
@@ -198,9 +196,8 @@ def _without(number: re.Match[str], text: str) -> str:
     return squeeze(f"{text[: number.start()]} {text[number.end() :]}")
 
 
-def _append(rows: list[str], line: OwnedLine, number: str, *, instead_of: str = "") -> None:
-    """Append a number to a line, before its pin, in place of the number that the line ends with, if any."""
+def _append(rows: list[str], line: OwnedLine, number: str) -> None:
+    """Append a number to a line, before its pin."""
     row = rows[line.places[-1]]
     end = len(row.rstrip().removesuffix(PIN).rstrip())
-    said = row[:end].removesuffix(f"({instead_of})").rstrip() if instead_of else row[:end]
-    rows[line.places[-1]] = f"{said} ({number}){row[end:]}"
+    rows[line.places[-1]] = f"{row[:end]} ({number}){row[end:]}"
