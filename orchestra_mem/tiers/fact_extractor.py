@@ -109,6 +109,7 @@ class FactExtractor:
         near = facts.near(new) if new else []
         edited = [fact for fact in near if fact.author is Author.PERSON]
         known = [fact for fact in near if fact.status is _STANDING]
+        replaced = [fact for fact in near if fact.status is MustKeepStatus.SUPERSEDED]
         # A fact that is found late may be superseded by a known fact of a later operation.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
@@ -116,7 +117,7 @@ class FactExtractor:
         stated = {each.id for each in operations if each.type == STATED_FACT or _is_speech(each)}
         new = _as_edited(new, edited, agents or {}, stated)
         new = list(settle([*new, *later], agents=agents))[: len(new)] if later else new
-        settled = _by_weight(settle([*known, *new], known=len(known), agents=agents))
+        settled = _by_weight(settle([*known, *new], known=len(known), agents=agents, replaced=replaced))
         if self.lasting:
             marked = {fact.id: fact.superseded_by for fact in known}
             for place, fact in enumerate(settled):
