@@ -361,7 +361,10 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
     log.write_text("Less.")
     (target / ".obra" / "memory" / "work_plan.md").unlink()
     wrong = "memory/decision_log.md, memory/work_plan.md"
-    assert restored(target) == f"{target / '.obra'} was damaged or changed since it was made: {wrong}"
+    assert restored(target) == (
+        f"{target / '.obra'} was damaged or changed since it was made: {wrong}. Use another backup; if there is none, "
+        "copy this .obra into a project by hand, and delete backup.json there to use what is left"
+    )
     (fault,) = [each for each in diagnose(target) if each.part == "backup"]
     assert (fault.health, wrong in fault.words) == (Health.FAULT, True)
     assert [*empty.iterdir()] == []

@@ -130,7 +130,7 @@ def _disk(home: Path) -> Iterator[Finding]:
             made = check_backup(home.parent)
             yield sound("backup", f"of {made.project}, {made.made}; all files are unchanged")
         except OrchestraMemError as error:
-            yield fault("backup", str(error), "use another backup")
+            yield fault("backup", str(error))
     elif why is not None:
         words, _, advice = why.partition("; ")
         yield fault("folder", f"{words}: the memory can be read, but nothing can be recorded", advice)
