@@ -284,9 +284,10 @@ def _digest(path: Path) -> str:
 def _compare(files: Mapping[str, str], home: Path) -> None:
     if wrong := [name for name, each in files.items() if not (home / name).is_file() or _digest(home / name) != each]:
         more = f" and {len(wrong) - 3:,} more" if len(wrong) > 3 else ""
+        told = f"{home} was damaged or changed since it was made: {', '.join(wrong[:3])}{more}"
         raise StorageError(
-            f"{home} was damaged or changed since it was made: {', '.join(wrong[:3])}{more}. Use another backup; if "
-            f"there is none, copy this {HOME} into a project by hand, and delete {BACKUP_MARK} there to use what is left"
+            f"{told}. Use another backup; if there is none, copy this {HOME} into a project by hand, and delete "
+            f"{BACKUP_MARK} there to use what is left"
         )
 
 
