@@ -268,6 +268,29 @@ def test_a_text_without_front_matter_is_not_told_of_for_ever(desk: Desk, way: st
     assert desk.says(CONSTRAINT) == [RULE]
 
 
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_lines_of_people_that_went_with_their_document_are_told(desk: Desk, *, is_missing: bool) -> None:
+    """The problems say how many lines of people a deleted or emptied document has lost, until they are back."""
+    desk.state.edit(
+        ("## Rules\n\n", "## Rules\n\n- Never paint it green.\n"), ("## Blockers\n", "Ask Joan.\n\n## Blockers\n")
+    )
+    desk.go_on()
+    for paper in (desk.state, desk.log):
+        paper.path.unlink() if is_missing else paper.save("")
+    desk.go_on()
+    (told,) = [problem["problem"] for problem in problems_of(desk.memory)]
+    was = "missing" if is_missing else "empty"
+    assert told == (
+        f"{desk.state.path} was {was} and was written anew, without 2 of people's lines; `orchestra-mem history "
+        "project_state` lists its earlier texts, and `restore` brings one back"
+    )
+    desk.state.restore(desk.state.first_version("Ask Joan"))
+    assert desk.says(CONSTRAINT) == [RULE, "Never paint it green."]
+    desk.go_on()
+    desk.state.has_once("- Never paint it green. (K4)", "Ask Joan.")
+    assert "written anew" not in desk.problems()
+
+
 def test_half_a_file_says_nothing(desk: Desk) -> None:
     """A document that is being written is not read, so that the missing half removes no fact."""
     data = desk.state.path.read_bytes()
