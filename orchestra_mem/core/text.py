@@ -345,16 +345,6 @@ def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-_NOT_UTF_8 = re.compile("[\udc80-\udcff]+")
-
-
-def legible(text: str) -> str:
-    """Read bytes that are not UTF-8, which a text has as lone surrogates, as Windows-1252, the usual other encoding."""
-    if text.isprintable():  # no surrogate is
-        return text
-    return _NOT_UTF_8.sub(lambda found: bytes(ord(each) & 0xFF for each in found[0]).decode("cp1252", "replace"), text)
-
-
 def visible(text: str) -> str:
     r"""Escape characters that text files or terminals cannot represent, as in `\x00`; line ends become line feeds.
 

@@ -18,7 +18,15 @@ from typing import Generic, TypeVar
 from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.markdown import PIN, Block, fenced_rows, item_end, may_continue, split_blocks
+from orchestra_mem.core.documents.markdown import (
+    PIN,
+    Block,
+    fenced_rows,
+    item_end,
+    legible,
+    may_continue,
+    split_blocks,
+)
 from orchestra_mem.core.documents.plan_lines import (
     NEXT,
     PlanLine,
@@ -28,7 +36,7 @@ from orchestra_mem.core.documents.plan_lines import (
     plan_lines,
     remark_number,
 )
-from orchestra_mem.core.text import legible, squeeze
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, DocumentName, MustKeepKind
 
 T = TypeVar("T")

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import Block, fenced_rows, item_end, split_blocks
-from orchestra_mem.core.text import legible, squeeze, visible
+from orchestra_mem.core.documents.markdown import Block, fenced_rows, item_end, legible, split_blocks
+from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
 NEXT, BACKLOG, FUTURE = "immediate next steps", "prioritized backlog", "future work"
