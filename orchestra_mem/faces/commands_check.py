@@ -301,7 +301,9 @@ def scan(run: Invocation) -> CommandResult:
     found = find_secrets(run.project, run.settings)
     lines = [f"{each.place}: {', '.join(f'{kind} ({n})' for kind, n in each.kinds.items())}\n" for each in found]
     text = "".join(lines) or "no secrets found\n"
-    notes = ["`orchestra-mem redact apply` removes them"] if found else []
+    notes = (
+        ["`orchestra-mem redact apply` removes them, except from files that this memory did not write"] if found else []
+    )
     return CommandResult({"secrets": found}, text, failed=bool(found), notes=notes)
 
 
