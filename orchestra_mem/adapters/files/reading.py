@@ -12,7 +12,7 @@ from pathlib import Path
 from orchestra_mem.adapters.files.exchange import settled
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
 from orchestra_mem.errors import DocumentError, StorageReadOnlyError, telling
-from orchestra_mem.types import DocumentFault, FileState
+from orchestra_mem.types import DocumentFault, DocumentName, FileState
 
 # File that marks a folder as a backup, next to its database.
 BACKUP_MARK = "backup.json"
@@ -243,7 +243,7 @@ def _copies(path: Path) -> Iterator[Path]:
     says = re.compile(
         rb"---[ \t]*\r?\n(?:[^\n]*\n)*?document: [\"']?%b[\"']?[ \t]*\r?\n" % re.escape(path.stem.encode())
     )
-    for other in sorted(path.parent.glob("*.md")):
+    for other in sorted(path.parent.glob("*.md")) if path.stem in [*DocumentName] else ():
         with suppress(OSError):
             if other != path and other.is_file():
                 with other.open("rb") as file:
