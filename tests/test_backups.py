@@ -361,7 +361,10 @@ def test_what_cannot_be_backed_up_or_restored_is_told_in_a_sentence(tmp_path: Pa
     log.write_text("Less.")
     (target / ".obra" / "memory" / "work_plan.md").unlink()
     wrong = "memory/decision_log.md, memory/work_plan.md"
-    assert restored(target) == f"{target / '.obra'} was damaged or changed since it was made: {wrong}"
+    assert restored(target) == (
+        f"{target / '.obra'} was damaged or changed since it was made: {wrong}. Use another backup; if there is none, "
+        "copy this .obra into a project by hand, and delete backup.json there to use what is left"
+    )
     (fault,) = [each for each in diagnose(target) if each.part == "backup"]
     assert (fault.health, wrong in fault.words) == (Health.FAULT, True)
     assert [*empty.iterdir()] == []
@@ -405,6 +408,19 @@ def test_what_may_not_be_read_is_told_and_never_left_out(tmp_path: Path, kept: P
     told = apart("-C", kept, "backup", tmp_path / "backup", exit_code=4, preexec_fn=bound)
     assert told == f"reading {versions}: Permission denied; give this user the right to read there"
     assert [path.name for path in tmp_path.iterdir()] == ["bakery"]
+
+
+def test_an_index_that_may_not_be_read_stops_no_command(tmp_path: Path, kept: Path) -> None:
+    """A search index that only another user may read stops no search, status or backup; redacting must delete it."""
+    program("-C", kept, "search", "rye")
+    index = kept / ".obra" / "index"
+    index.chmod(0)
+    assert "rye" in apart("-C", kept, "search", "rye", preexec_fn=bound)
+    assert "no problems" in apart("-C", kept, "status", preexec_fn=bound)
+    apart("-C", kept, "check", exit_code=1, preexec_fn=bound)
+    apart("-C", kept, "backup", tmp_path / "backup", preexec_fn=bound)
+    told = apart("-C", kept, "redact", "apply", "--yes", exit_code=4, preexec_fn=bound)
+    assert told == f"{index} cannot be deleted and may contain secrets: delete it, then repeat"
 
 
 def test_secrets_and_what_leads_elsewhere_are_left_out(tmp_path: Path) -> None:

@@ -453,3 +453,28 @@ print("ended")
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=30
     )
     assert "ended" in done.stdout or "is not a regular file" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["{} (conflicted copy 2025-01-15).md", "{}.sync-conflict-20250115-101010.md", "old.md"]
+)
+@pytest.mark.parametrize("encode", [str.encode, lambda text: b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()])
+def test_a_copy_of_a_document_is_told_until_it_is_gone(
+    project: Path, clock: Clock, name: str, encode: Callable[[str], bytes]
+) -> None:
+    """A copy that a sync program left beside a document is named as not read; other files there are not."""
+    with open_memory(project, config=CONFIG, clock=clock) as memory:
+        path = _path(memory, DocumentName.DECISION_LOG)
+        copy = path.with_name(name.format(path.stem))
+        copy.write_bytes(encode(path.read_text()))
+        path.with_name("notes.md").write_text("# Notes\n\nThe file decision_log.md is ours.\n")
+    told = (
+        f"{copy} is a copy of decision_log.md: its lines are not read; put what is missing into decision_log.md, "
+        "then delete the copy or move it to another folder"
+    )
+    assert [f"{fault}: {fault.meanwhile}" for fault in _check(project)] == [told]
+    with open_memory(project, config=CONFIG, clock=clock) as memory:
+        assert _problems(memory) == [told]
+        copy.unlink()
+        _record(memory, "later", 1)
+        assert _problems(memory) == []

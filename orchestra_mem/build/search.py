@@ -111,7 +111,7 @@ def _open_index(
 
 def _is_writable(folder: Path) -> bool:
     effective = os.access in os.supports_effective_ids
-    files = [path for path in (folder, folder / "search.db") if path.exists()]
+    files = [path for path in (folder, folder / "search.db") if os.path.exists(path)]  # a locked folder is no error
     return all(os.access(path, os.W_OK, effective_ids=effective) for path in files)
 
 

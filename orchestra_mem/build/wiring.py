@@ -191,7 +191,7 @@ class Wiring:
         documents = EditedDocuments(*episodic.writers, *self.agents.documents.writers)
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
-            lambda: (self.place.home / "index" / "search.db").exists() or log.last_operation() > _AT_ONCE,
+            lambda: os.path.exists(self.place.home / "index" / "search.db") or log.last_operation() > _AT_ONCE,
         )  # fmt: skip
         compression = self._compression(episodic)
         item_said = WeakMethod(compression.item_said)  # the catalog is held by threads that must not hold the memory

@@ -214,7 +214,9 @@ def _files(place: Place) -> Iterator[tuple[str, Path]]:
         if not isinstance(error, FileNotFoundError):  # a folder removed meanwhile is skipped
             raise storage_error(error, "reading", Path(error.filename))
 
-    for folder, _, names in os.walk(place.home, onerror=refuse):
+    for folder, below, names in os.walk(place.home, onerror=refuse):
+        # Not even entered: this user may have no right to read derived data that another user's program has made.
+        below[:] = [each for each in below if f"{each}/" not in _LEFT_OUT or Path(folder) != place.home]
         for path in (Path(folder, name) for name in names):
             name = path.relative_to(place.home).as_posix()
             if not name.startswith(_LEFT_OUT) and path.is_file():
@@ -282,7 +284,11 @@ def _digest(path: Path) -> str:
 def _compare(files: Mapping[str, str], home: Path) -> None:
     if wrong := [name for name, each in files.items() if not (home / name).is_file() or _digest(home / name) != each]:
         more = f" and {len(wrong) - 3:,} more" if len(wrong) > 3 else ""
-        raise StorageError(f"{home} was damaged or changed since it was made: {', '.join(wrong[:3])}{more}")
+        told = f"{home} was damaged or changed since it was made: {', '.join(wrong[:3])}{more}"
+        raise StorageError(
+            f"{told}. Use another backup; if there is none, copy this {HOME} into a project by hand, and delete "
+            f"{BACKUP_MARK} there to use what is left"
+        )
 
 
 def _make_self_contained(config: Path, place: Place) -> list[str]:

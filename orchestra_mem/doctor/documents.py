@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from orchestra_mem.adapters.database import project_key
 from orchestra_mem.adapters.database.database_copy import PACKED, former_texts, rewrite, stored_texts
-from orchestra_mem.adapters.files import DocumentReader, why_read_only
+from orchestra_mem.adapters.files import BACKUP_MARK, DocumentReader, why_read_only
 from orchestra_mem.adapters.files.reading import decode
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
@@ -31,6 +31,8 @@ from orchestra_mem.settings import Settings
 from orchestra_mem.stores import AuditLog, SqlDatabase
 from orchestra_mem.types import DocumentFault
 
+# Files in `.obra` that are no documents: the database, derived data, settings, and files of running programs.
+_NO_TEXT = ("obra.db", "index/", COPIES_FILE, "config.yaml", "server/", "obra.lock", BACKUP_MARK)
 ANEW = "the next search rebuilds it; nothing is lost, because the index is derived data"
 
 
@@ -128,14 +130,15 @@ class SecretPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedactionResult:
-    """The number of database texts and of files that were rewritten."""
+    """The number of database texts and of files that were rewritten, and the paths of files that still have secrets."""
 
     texts: int
     files: int
+    left: tuple[str, ...] = ()
 
 
 def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
-    """Find secrets in the database and in all documents, their versions and archives included."""
+    """Find secrets in the database, in all documents with their versions and archives, and in files beside them."""
     place = Place.of(project, settings)
     with closing(open_database(place.home, settings, read_only=True)) as database:
         redactor = _redactor(database, settings)
@@ -146,7 +149,8 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
 
             with closing(CopyHistory(place.home / COPIES_FILE)) as copies:
                 rows += [(f"{COPIES_FILE}, {row[0]}", redactor.counts(text)) for _, text, row in copies.former()]
-    for path in _documents(place, is_shared=bool(settings.storage.url)):
+    documents = _documents(place, is_shared=bool(settings.storage.url))
+    for path in (*documents, *_others(place, documents)):
         lines = Counter(redactor.places(_read(path)))
         rows += [(f"{path}:{line}", Counter({kind: count})) for (line, kind), count in lines.items()]
     return [SecretPlace(place=where, kinds=dict(kinds)) for where, kinds in rows if kinds]
@@ -154,6 +158,8 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
 
 def redact_memory(project: Path, settings: Settings) -> RedactionResult:
     """Replace all secrets in the database and the documents by placeholders, and delete the search index.
+
+    Files that the memory has not written, such as copies of documents, are not changed but only named.
 
     Raises:
         StorageError: A write failed. Texts that were already rewritten stay so; the call can be repeated.
@@ -166,7 +172,7 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
     ):
         redactor = _redactor(database, settings)
         # The index goes first: after a kill half-way nothing else would remove the secrets from the index.
-        shutil.rmtree(place.home / "index", ignore_errors=True)
+        _delete_index(place.home / "index")
         documents = _documents(place, is_shared=bool(settings.storage.url))
         files = [path for path in documents if redactor.places(_read(path))]
         with database.transaction("redact"):
@@ -186,8 +192,15 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
         finally:  # even if nothing was left to redact: an earlier call may have been killed here
             database.compact()
         # Delete the index again: a running program may have indexed a text before it was rewritten.
-        shutil.rmtree(place.home / "index", ignore_errors=True)
-    return RedactionResult(texts=texts, files=len(files))
+        _delete_index(place.home / "index")
+    left = tuple(str(path) for path in _others(place, documents) if redactor.places(_read(path)))
+    return RedactionResult(texts=texts, files=len(files), left=left)
+
+
+def _delete_index(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if os.path.lexists(folder):
+        raise StorageError(f"{folder} cannot be deleted and may contain secrets: delete it, then repeat")
 
 
 def _redactor(database: SqlDatabase, settings: Settings) -> Redactor:
@@ -200,6 +213,13 @@ def _documents(place: Place, *, is_shared: bool) -> list[Path]:
     if is_shared:
         paths |= {*place.memory.rglob("*.md"), *place.sessions.rglob("*.md")}
     return sorted(path for path in paths if path.is_file() and not path.is_symlink())
+
+
+def _others(place: Place, documents: Collection[Path]) -> list[Path]:
+    """Return the files in the memory's folders that it does not write, such as copies that a sync program made."""
+    found = {path for path in place.home.rglob("*") if not path.relative_to(place.home).as_posix().startswith(_NO_TEXT)}
+    found |= {*place.memory.glob("*.md"), *place.sessions.glob("*.md")}
+    return sorted(path for path in found.difference(documents) if path.is_file() and not path.is_symlink())
 
 
 def _read(path: Path) -> str:

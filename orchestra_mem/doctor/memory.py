@@ -130,7 +130,7 @@ def _disk(home: Path) -> Iterator[Finding]:
             made = check_backup(home.parent)
             yield sound("backup", f"of {made.project}, {made.made}; all files are unchanged")
         except OrchestraMemError as error:
-            yield fault("backup", str(error), "use another backup")
+            yield fault("backup", str(error))
     elif why is not None:
         words, _, advice = why.partition("; ")
         yield fault("folder", f"{words}: the memory can be read, but nothing can be recorded", advice)
@@ -202,8 +202,8 @@ def _no_database(path: Path, place: Place) -> Finding:
     return fault(
         "database",
         f"{path} is missing, but there are documents of a memory: {', '.join(older)}",
-        "restore a copy of it before you record anything. Without it a new database is created: the documents are "
-        "used as they are, but the operations, summaries and facts behind them are lost",
+        "restore a copy of it before you record anything. Without it a new database is created: the documents are used "
+        "and their facts count as written by hand, but the operations, summaries and work items behind them are lost",
     )
 
 

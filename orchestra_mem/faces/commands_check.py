@@ -301,7 +301,9 @@ def scan(run: Invocation) -> CommandResult:
     found = find_secrets(run.project, run.settings)
     lines = [f"{each.place}: {', '.join(f'{kind} ({n})' for kind, n in each.kinds.items())}\n" for each in found]
     text = "".join(lines) or "no secrets found\n"
-    notes = ["`orchestra-mem redact apply` removes them"] if found else []
+    notes = (
+        ["`orchestra-mem redact apply` removes them, except from files that this memory did not write"] if found else []
+    )
     return CommandResult({"secrets": found}, text, failed=bool(found), notes=notes)
 
 
@@ -310,6 +312,8 @@ def apply(
     run: Invocation, yes: Annotated[bool, option("--yes", "Do not ask, even if a program has it open.")] = False
 ) -> CommandResult:
     """Replace secrets by placeholders permanently, in the database and in documents, people's lines too. Asks first.
+
+    Exits with 1 if files that the memory did not write, such as copies of documents, still contain secrets.
 
     Example: orchestra-mem redact apply --yes
     """
@@ -324,4 +328,5 @@ def apply(
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
     done = redact_memory(run.project, run.settings)
     rewritten = f"{counted(done.texts, 'text')} in the database and {counted(done.files, 'file')}"
-    return CommandResult(done, f"rewritten: {rewritten}\n")
+    notes = [f"not rewritten, because this memory did not write it; delete or edit it: {path}" for path in done.left]
+    return CommandResult(done, f"rewritten: {rewritten}\n", failed=bool(done.left), notes=notes)

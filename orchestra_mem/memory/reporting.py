@@ -225,10 +225,10 @@ class Reporter:
         if not (documents := older_documents()):
             return
         problem = (
-            f"the database is new, and documents are older than it: {', '.join(documents)}. They are still used, and "
-            "each text is kept as a version before it is changed, but the earlier operations, summaries and facts are "
-            "missing: numbers in the documents, such as K7 or op104, are unknown or mean newer ones. If obra.db was "
-            "lost, restore a copy before anything else is recorded"
+            f"the database is new, and documents are older than it: {', '.join(documents)}. They are still used, each "
+            "text is kept as a version before it is changed, and their facts count as written by hand. But the earlier "
+            "operations, summaries and work items are missing: their numbers in the documents, such as op104, are "
+            "unknown or mean newer ones. If obra.db was lost, restore a copy before anything else is recorded"
         )
         if self.read_only:
             self._failed[HISTORY] = (self._now(), problem)

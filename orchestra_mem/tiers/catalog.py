@@ -199,7 +199,7 @@ class MemoryCatalog(CatalogReader, DesignNames):
     def update(
         self, item_id: str, changes: Mapping[str, object], *, agent: str = OWNER, author: Author = Author.PERSON
     ) -> MemoryItem:
-        """Change fields of an item, named as in `store`.
+        """Change fields of an item, named as in `store`. An expired item that gets a new time of expiry is live again.
 
         Raises:
             NotFoundError: There is no such item, or the agent may not see it.
@@ -245,8 +245,9 @@ class MemoryCatalog(CatalogReader, DesignNames):
         made = self._made(draft, draft.ci_source or before.ci_source, author)
         border = self.settings.min_priority_for_permanent
         anew = "expires" in changes or (made.priority >= border) is not (before.priority >= border)
+        status = ItemStatus.LIVE if anew and before.status is ItemStatus.EXPIRED else before.status
         return replace(
-            made, id=before.id, number=before.number, said=before.said, status=before.status, changed=before.changed,
+            made, id=before.id, number=before.number, said=before.said, status=status, changed=before.changed,
             superseded_by=before.superseded_by, timestamp=draft.timestamp or before.timestamp,
             expires=made.expires if anew else before.expires,
             summary_method=made.summary_method if {"content", "summary"} & {*changes} else before.summary_method,
@@ -268,9 +269,15 @@ class MemoryCatalog(CatalogReader, DesignNames):
         return self.clean_up().expired
 
     def clean_up(self, *, agent: str = OWNER) -> CleanedUp:
-        """Hide expired items and items beyond an agent's limit, and delete audit entries past their retention."""
+        """Hide expired items and items beyond an agent's limit, and delete audit entries past their retention.
+
+        Items that a clock which was ahead let expire are live again.
+        """
         now = self.clock()
         with self._store.changing():
+            for item in self._store.items(ItemFilter(statuses=[ItemStatus.EXPIRED])):
+                if item.expires and item.expires > now:
+                    self.restore(item.id, agent=agent)
             expired = self._store.expiring(now)
             self._hide(expired, ItemStatus.EXPIRED, agent)
             displaced = sum(self._displace(whose, agent) for whose in self._store.agents())

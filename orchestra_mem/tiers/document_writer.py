@@ -16,9 +16,11 @@ from datetime import timedelta
 from math import inf
 from pathlib import Path
 
+from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark
 from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
-from orchestra_mem.core.documents.owned_lines import owned_keys, with_numbers_last, with_removed_items
+from orchestra_mem.core.documents.fact_lines import with_numbers_last
+from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys, with_removed_items
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
@@ -34,6 +36,10 @@ _AGAIN_S = 1.5  # seconds until a busy document is read again
 _TOLD_FOR = timedelta(days=1)
 # The database stores this character for each byte that is not UTF-8.
 _UNREADABLE = "\ufffd"
+_LOST = (
+    "{0} was {1} and was written anew, without {2} of people's lines; `orchestra-mem history {3}` lists its earlier "
+    "texts, and `restore` brings one back"
+)
 _BACK = "{} was saved without front matter, so lines of the machine are back ({}); to delete any, keep the front matter"
 
 
@@ -291,6 +297,16 @@ class DocumentWriter:
             number = self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT).sequence
             say = "%s is missing and is created again; its last text is kept as version %d (`orchestra-mem history %s`)"
             logger.warning(say, self.path(name), number, name)
+        if not (plan.current or "").strip():
+            self._tell_lost(plan, read.text if read else last.left or "")
+
+    def _tell_lost(self, plan: _Plan, before: str) -> None:
+        """Report that a missing or empty document is written anew, without the lines that people had in it."""
+        people = self.by_people({key for key in owned_keys(before).values() if key[0] in "KM#"})
+        count = len({*free_rows(before, people)}.difference(split_lines(plan.merged)))
+        was = "missing" if plan.current is None else "empty"
+        if count:
+            self.ledger.add_notice(plan.name, _LOST.format(self.path(plan.name), was, count, plan.name), self.clock())
 
     def _confirm(self, name: str, text: str, left: str) -> None:
         self.ledger.confirm_write(name, text, digest(left), left)

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document
+from orchestra_mem.core.documents.fact_lines import with_numbers
 from orchestra_mem.core.documents.markdown import Block, split_blocks
-from orchestra_mem.core.documents.owned_lines import with_numbers
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError

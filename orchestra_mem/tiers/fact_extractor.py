@@ -7,12 +7,14 @@ a person's decision, rule or role as perhaps superseded. Applying an edit twice 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
+from orchestra_mem.core.documents.fact_lines import Told, fact_edits, reworded, shows
+from orchestra_mem.core.documents.owned_lines import Difference
 from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
@@ -107,6 +109,7 @@ class FactExtractor:
         near = facts.near(new) if new else []
         edited = [fact for fact in near if fact.author is Author.PERSON]
         known = [fact for fact in near if fact.status is _STANDING]
+        replaced = [fact for fact in near if fact.status is MustKeepStatus.SUPERSEDED]
         # A fact that is found late may be superseded by a known fact of a later operation.
         newest = max((fact.operation for fact in new), default=0)
         later = [fact for fact in known if fact.operation > newest]
@@ -114,7 +117,7 @@ class FactExtractor:
         stated = {each.id for each in operations if each.type == STATED_FACT or _is_speech(each)}
         new = _as_edited(new, edited, agents or {}, stated)
         new = list(settle([*new, *later], agents=agents))[: len(new)] if later else new
-        settled = _by_weight(settle([*known, *new], known=len(known), agents=agents))
+        settled = _by_weight(settle([*known, *new], known=len(known), agents=agents, replaced=replaced))
         if self.lasting:
             marked = {fact.id: fact.superseded_by for fact in known}
             for place, fact in enumerate(settled):
@@ -298,32 +301,37 @@ def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
 def fact_changes(
     texts: Mapping[str, EditedText], ledger: Ledger, now: datetime
 ) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
-    """Return the facts that people added to documents, and pairs (before, after) of the facts that they changed."""
+    """Return the facts that people added to documents, and pairs (before, after) of the facts that they changed.
+
+    A line that brings along a number of no fact keeps it: if an older database is put back, its facts are in its lines.
+    """
     plan = texts.get(DocumentName.WORK_PLAN)
     edits = fact_edits(
-        {name: (text.before, text.said) for name, text in texts.items()}, work=plan is not None and has_work(plan.base)
+        {name: (text.before, text.said) for name, text in texts.items()},
+        work=plan is not None and has_work(plan.base),
+        known=partial(_texts_of, ledger),
     )
-    numbers = sorted(int(number[1:]) for number in {*edits.gone, *edits.said})
-    edited = [(fact, _edited(fact, edits)) for fact in ledger.must_keeps_by_id(numbers)]
-    new = _new(edits.added, ledger.next_must_keep_id(), now)
+    found = ledger.must_keeps_by_id(sorted(int(number[1:]) for number in {*edits.gone, *edits.said}))
+    edited = [(fact, _edited(fact, edits)) for fact in found]
+    known, said = {fact.id for fact in found}, [(int(key[1:]), told) for key, (_, told) in edits.said.items()]
+    brought = sorted((number, told) for number, told in said if told[0] and number not in known)
+    first = max([ledger.next_must_keep_id(), *(number + 1 for number, _ in brought)])
+    new = [_new(number, told, now) for number, told in (*brought, *enumerate(edits.added, first)) if told[0]]
     return new, [(before, after) for before, after in edited if after != before]
 
 
-def _new(added: Sequence[Told], first: int, now: datetime) -> list[MustKeep]:
-    return [
-        MustKeep(
-            kind=MustKeepKind(kind),
-            text=visible(text),
-            operation=0,
-            timestamp=now,
-            identifiers=find_identifiers(visible(text)),
-            id=number,
-            weight=HEAVIEST,
-            author=Author.PERSON,
-        )
-        for number, (kind, text, _) in enumerate(added, first)
-        if kind
-    ]
+def _texts_of(ledger: Ledger, numbers: Collection[str]) -> dict[str, set[str]]:
+    """Return the texts of facts by number: the present one, and the one found in an operation."""
+    facts = ledger.must_keeps_by_id([int(number[1:]) for number in numbers])
+    return {f"K{fact.id}": {fact.text, fact.found or fact.text} for fact in facts}
+
+
+def _new(number: int, told: Told, now: datetime) -> MustKeep:
+    text = visible(told[1])
+    return MustKeep(
+        kind=MustKeepKind(str(told[0])), text=text, operation=0, timestamp=now, identifiers=find_identifiers(text),
+        id=number, weight=HEAVIEST, author=Author.PERSON,
+    )  # fmt: skip
 
 
 def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:

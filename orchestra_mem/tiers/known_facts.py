@@ -63,7 +63,7 @@ class KnownFacts:
     def near(self, facts: Sequence[MustKeep]) -> list[MustKeep]:
         """Return the facts that facts may end or repeat, or that may end facts found late, by ascending id.
 
-        Some are no longer active; these are of people, and in the words of the facts.
+        Some are no longer active: those of people in the words of the facts, and outcomes that were replaced.
         """
         last = max(fact.operation for fact in facts)
         late = last < self.ledger.last_operation()
@@ -77,7 +77,12 @@ class KnownFacts:
             before = self.ledger.must_keeps(kinds=HOLDING, first_operation=first, last_operation=last)
             edited = self.ledger.by_people(limit=_LAST_EDITED)
             found += [fact for fact in (*before, *edited) if fact.kind in HOLDING]
-        known = {fact.id: fact for fact in found if fact.status is _STANDING or fact.author is Author.PERSON}
+        replaced = {fact.id for fact in found if fact.kind in UNFINISHED and fact.status is MustKeepStatus.SUPERSEDED}
+        known = {
+            fact.id: fact
+            for fact in found
+            if fact.status is _STANDING or fact.author is Author.PERSON or fact.id in replaced
+        }
         return [known[number] for number in sorted(known)]
 
     def failures_of(self, commands: Iterable[str]) -> dict[str, list[MustKeep]]:

@@ -286,6 +286,18 @@ def test_the_budget_holds_whatever_the_items_and_the_message(
 # Time
 
 
+def test_an_expired_item_with_a_new_expiry_is_live_again(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """An expired item that gets a new time of expiry, or a permanent priority, is given to agents again."""
+    items = [memory.catalog.store({"content": f"Check gate {each}."}, agent="ada") for each in range(3)]
+    clock.now += 8 * DAY
+    assert memory.catalog.expire_old() == 3
+    memory.catalog.update(items[0].id, {"expires": (clock.now + DAY).isoformat()})
+    memory.catalog.update(items[1].id, {"priority": 9})
+    memory.catalog.update(items[2].id, {"tags": ["gate"]})
+    live = memory.catalog.items(ItemFilter(agents=["ada"]))
+    assert {item.content for item in live} == {"Check gate 0.", "Check gate 1."}
+
+
 def test_what_has_expired_is_given_to_nobody(memory: OrchestratorContextManager, clock: Clock) -> None:
     """An expired item is hidden from its expiry on, before any clean-up; items of priority 8 or more never expire."""
     memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
@@ -300,14 +312,17 @@ def test_what_has_expired_is_given_to_nobody(memory: OrchestratorContextManager,
 
 
 def test_a_clock_that_was_put_back_does_not_stop_the_clean_up(memory: OrchestratorContextManager, clock: Clock) -> None:
-    """A clean-up that ran while the clock was a year ahead does not delay the next one after the clock is set back."""
+    """A clean-up while the clock was a year ahead does not delay the next one after that, which takes it back."""
+    memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
     clock.now += 365 * DAY
     memory.catalog.clean_up()
+    assert _live(memory) == []
     due = [memory.catalog.cleanup_due]
     clock.now -= 365 * DAY
     due.append(memory.catalog.cleanup_due)
     memory.catalog.clean_up()
     assert [*due, memory.catalog.cleanup_due] == [False, True, False]
+    assert _live(memory) == ["Tea is at four."]
 
 
 def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clock: Clock) -> None:

@@ -87,6 +87,20 @@ def test_what_a_person_does_to_a_line_is_done_to_the_item(memory: OrchestratorCo
     assert "ENOSPC" not in memory.inject("runner", agent="ada")
 
 
+def test_a_line_pasted_from_another_project_is_a_new_item(memory: OrchestratorContextManager, document: Path) -> None:
+    """A line with the number of no item here is a new item with its own number, which no later item overwrites."""
+    edit(document, ("## Plans\n\n", "## Plans\n\n- Ask Ruth about the licence (priority: 3) (M5)\n- Paint it (M77)\n"))
+    memory.catalog.store({"content": "Tea is at four.", "agent": "ada"})
+    memory.catalog.store({"content": "Coffee is at ten.", "agent": "ada"})
+    memory.refresh()
+    found = _items(memory)
+    assert found["Ask Ruth about the licence"].priority == 3
+    text = document.read_text(encoding="utf-8")
+    for content in ("Ask Ruth about the licence", "Paint it", "Tea is at four.", "Coffee is at ten."):
+        assert len([row for row in text.split("\n") if content in row and f"(M{found[content].number})" in row]) == 1
+    assert "(M77)" not in text
+
+
 def test_a_deletion_that_is_undone_brings_the_item_back(memory: OrchestratorContextManager, document: Path) -> None:
     """A deleted line that is put back restores its item, even after the document was rewritten without it."""
     (line,) = [line for line in document.read_text(encoding="utf-8").split("\n") if "ENOSPC" in line]

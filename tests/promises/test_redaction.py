@@ -105,7 +105,8 @@ def test_a_setting_that_cannot_be_used_is_told_and_the_rest_goes_on(tmp_path: Pa
 def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) -> None:
     """Stored secrets are reported by place and can be removed from the database, documents and versions.
 
-    Foreign files in the memory's folders stay unchanged. After an unwritable document a second call finishes the work.
+    Foreign files in the memory's folders stay unchanged and are named. After an unwritable document a second call
+    finishes the work.
     """
     from orchestra_mem.build import load_settings
     from orchestra_mem.build.storage import open_database
@@ -143,8 +144,8 @@ def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) 
     assert done.files > 1
     assert _leaks(tmp_path) == ["notes.md"]
     assert b"\r\n" in log.read_bytes()
-    assert find_secrets(tmp_path, settings) == []
-    assert redact_memory(tmp_path, settings) == type(done)(texts=0, files=0)
+    assert [each.place for each in find_secrets(tmp_path, settings)] == [f"{notes}:1"]
+    assert redact_memory(tmp_path, settings) == type(done)(texts=0, files=0, left=(str(notes),))
     with open_memory(tmp_path, config=folder) as memory:
         assert "[redacted:github-token:" in str(memory.operations()[0].data)
         assert memory.search("juniper").hits

@@ -11,7 +11,7 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.stores import EventLog, Ledger, SqlDatabase
 from orchestra_mem.tiers.fact_extractor import FactExtractor
-from orchestra_mem.types import Json, MustKeepStatus, Operation, Session, SessionStatus
+from orchestra_mem.types import Json, MustKeepKind, MustKeepStatus, Operation, Session, SessionStatus
 from tests.builders import cases
 from tests.conftest import START, Clock
 from tests.memories import record_decisions, say
@@ -66,6 +66,23 @@ def test_a_completion_told_again_stands_once(memory: OrchestratorContextManager,
     facts = sorted(memory.facts(standing=False), key=lambda fact: fact.id)
     assert [fact.status for fact in facts] == [SUPERSEDED, STANDING, STANDING, STANDING]
     assert facts[0].superseded_by == facts[-1].id
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_completion_ends_the_errors_of_every_try(memory: OrchestratorContextManager, apart: bool) -> None:
+    """A task that failed with other errors each time, and then succeeds, leaves none; another task's errors stand."""
+    errors = "HTTP 502 from the provider", "the lock file is stale", "row 17 is malformed", ""
+    for error in errors:
+        outcome = {"status": "failed", "error": error} if error else {"status": "completed"}
+        memory.record_operation("task_execution", {"task": "import the orders", **outcome})
+        if apart:
+            memory.facts()
+        if error == errors[1]:
+            memory.record_operation("task_execution", {"task": "print the labels", **outcome})
+    assert [fact.text for fact in memory.facts(MustKeepKind.FAILURE)] == [
+        "status: failed (print the labels)",
+        errors[1],
+    ]
 
 
 @pytest.mark.parametrize("apart", [True, False])

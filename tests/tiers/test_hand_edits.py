@@ -20,7 +20,7 @@ from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.conftest import Clock
-from tests.memories import killing, machine_writes, text_of
+from tests.memories import killing, machine_writes, problems_of, text_of
 from tests.tiers.conftest import Desk
 from tests.timing import until
 
@@ -266,6 +266,29 @@ def test_a_text_without_front_matter_is_not_told_of_for_ever(desk: Desk, way: st
     desk.go_on()
     assert "front matter" not in desk.problems()
     assert desk.says(CONSTRAINT) == [RULE]
+
+
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_lines_of_people_that_went_with_their_document_are_told(desk: Desk, *, is_missing: bool) -> None:
+    """The problems say how many lines of people a deleted or emptied document has lost, until they are back."""
+    desk.state.edit(
+        ("## Rules\n\n", "## Rules\n\n- Never paint it green.\n"), ("## Blockers\n", "Ask Joan.\n\n## Blockers\n")
+    )
+    desk.go_on()
+    for paper in (desk.state, desk.log):
+        paper.path.unlink() if is_missing else paper.save("")
+    desk.go_on()
+    (told,) = [problem["problem"] for problem in problems_of(desk.memory)]
+    was = "missing" if is_missing else "empty"
+    assert told == (
+        f"{desk.state.path} was {was} and was written anew, without 2 of people's lines; `orchestra-mem history "
+        "project_state` lists its earlier texts, and `restore` brings one back"
+    )
+    desk.state.restore(desk.state.first_version("Ask Joan"))
+    assert desk.says(CONSTRAINT) == [RULE, "Never paint it green."]
+    desk.go_on()
+    desk.state.has_once("- Never paint it green. (K4)", "Ask Joan.")
+    assert "written anew" not in desk.problems()
 
 
 def test_half_a_file_says_nothing(desk: Desk) -> None:
@@ -677,6 +700,7 @@ def wrapped(text: str) -> str:
 
 FORMATTERS: dict[str, Callable[[str], str]] = {
     "stars": lambda text: re.sub(r"(?m)^(\s*)- ", r"\1* ", text),
+    "tabs": lambda text: re.sub(r"(?m)^(\s*)- ", r"\1-\t", text),
     "trailing spaces": lambda text: re.sub(r"(?m)^(\s*- .+)$", r"\1  ", text),
     "wrapped": wrapped,
     "wrapped, CR LF": lambda text: wrapped(text).replace("\n", "\r\n"),
@@ -711,6 +735,102 @@ def test_a_fence_that_is_open_by_mistake_removes_no_fact(desk: Desk) -> None:
     desk.go_on()
     (rule,) = desk.memory.facts(CONSTRAINT)
     assert (rule.text, rule.author) == (RULE, Author.MACHINE)
+
+
+@pytest.mark.parametrize(
+    "row", ["  - {} (K2)", "\t* {} (K2)", "> - {} (K2)", "• {} (K2)", "{} (K2)", "  - {}\n    (K2)"]
+)
+def test_a_fact_stands_while_its_words_and_number_do(desk: Desk, row: str) -> None:
+    """Indenting, quoting or rewrapping a fact's line removes no fact; deleting or commenting out that line does."""
+    mine = row.format(RULE) + "\n"
+    desk.state.edit((RULE_LINE, mine))
+    desk.go_on(times=2)
+    assert desk.says(CONSTRAINT) == [RULE]
+    desk.state.has_once(mine, RULE)
+    desk.state.edit((mine, ""))
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == []
+    desk.plan.edit((TODO_LINE, f"<!-- {TODO_LINE} -->"))
+    assert desk.says(OPEN_ITEM) == []
+
+
+def test_a_line_with_the_number_of_another_memory_is_a_new_fact(desk: Desk) -> None:
+    """A line pasted from another project is a fact, and no later fact takes its place; a number in use is only text."""
+    pasted = "- Close the cold room at night. (K5)\n- Invoices need two signatures, see (K1)\n"
+    desk.state.edit((RULE_LINE, f"{RULE_LINE}{pasted}"))
+    desk.log.edit((DECISIONS, f"{DECISIONS}### [2025-01-02 10:00:00] We rent the mill. (K7)\n\n"))
+    told = ["Close the cold room at night.", "Invoices need two signatures, see (K1)"]
+    assert desk.says(CONSTRAINT) == [RULE, *told]
+    assert "We rent the mill." in desk.says(DECISION)
+    later = [f"Never open gate {number}." for number in range(5)]
+    desk.go_on(*later)
+    desk.go_on()
+    desk.state.has_once("night. (K5)", "see (K1) (K8)", *later)
+    desk.log.has_once("### [2025-01-02 10:00:00] We rent the mill. (K7)")
+    desk.state.edit(("- Close the cold room at night. (K5)\n", ""))
+    assert desk.says(CONSTRAINT) == [RULE, told[1], *later]
+
+
+def test_the_facts_of_a_lost_database_are_in_its_documents(desk: Desk, tmp_path: Path, clock: Clock) -> None:
+    """If the database is lost, the documents' facts stand with their numbers, and each document keeps its form."""
+    note = "\n## Notes\n\nThe key hangs behind the door.\n"
+    desk.state.save(desk.state.text + note)
+    desk.plan.edit((TODO_LINE, f"{TODO_LINE}- call the printer\n"))
+    desk.go_on()
+    before = {(fact.id, fact.kind, fact.text) for fact in desk.memory.facts()}
+    desk.memory.close()
+    for path in (tmp_path / ".obra").glob("obra.db*"):
+        path.unlink()
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        again = Desk(memory, clock)
+        assert {(fact.id, fact.kind, fact.text) for fact in memory.facts()} == before
+        again.go_on("We decided to paint the shed.")
+        again.go_on()
+        assert [fact.id for fact in memory.facts()] == [1, 2, 3, 4, 5]
+        again.state.has_once("# Project State", "## Rules", "## Statistics", "**Operations**", RULE_LINE, note)
+        again.plan.has_once("# Work Plan", TODO_LINE, "- call the printer (K4)\n")
+        again.log.has_once("## Decisions", "sessions in Postgres. (K1)", "We decided to paint the shed. (K5)")
+
+
+def test_work_with_the_numbers_of_another_memory_is_new(desk: Desk) -> None:
+    """Lines of work pasted from another project become items of their own, and change none that is there."""
+    epic = desk.work.create(WorkKind.EPIC, "Open the shop")
+    desk.work.create(WorkKind.STORY, "Build the cart", parent=epic.id)
+    desk.go_on()
+    pasted = (
+        "- [ ] #1 Autumn market (epic)\n  - [ ] #2 Print the price list (story)\n    - [x] #3 Choose a font (task)\n"
+    )
+    desk.plan.edit(("## Future Work\n", f"{pasted}- [ ] #9 Rent a stall (task)\n\n## Future Work\n"))
+    desk.memory.facts()
+    desk.work.create(WorkKind.TASK, "Sell socks")
+    desk.go_on(times=2)
+    assert [(item.id, item.title, item.parent, item.status.value) for item in desk.work.items()] == [
+        (1, "Open the shop", None, "pending"), (2, "Build the cart", 1, "pending"),
+        (3, "Autumn market", None, "pending"), (4, "Print the price list", 3, "pending"),
+        (5, "Choose a font", 4, "done"), (6, "Rent a stall", None, "pending"), (7, "Sell socks", None, "pending"),
+    ]  # fmt: skip
+    desk.plan.has_once(
+        "- [ ] #3 Autumn market (epic", "  - [ ] #4 Print", "    - [x] #5 Choose a font", "#6 Rent a stall"
+    )
+    assert problems_of(desk.memory) == []
+
+
+def test_bytes_that_are_not_utf_8_reword_no_fact(desk: Desk) -> None:
+    """Saving a document as Latin-1 rewords nothing and keeps its bytes; new lines are read in that encoding."""
+    desk.work.create(WorkKind.TASK, "Süßkirschen pflücken")
+    desk.go_on("Die Öfen müssen nachts aus sein.")
+    before = [(fact.text, fact.author) for fact in desk.memory.facts(standing=False)]
+    desk.state.edit(("## Rules\n\n", "## Rules\n\n- Am Büro läuten.\n"))
+    for paper in (desk.state, desk.plan):
+        paper.path.write_bytes(paper.text.encode("latin-1"))
+    told = [(fact.text, fact.author) for fact in desk.memory.facts(standing=False)]
+    assert told == [*before, ("Am Büro läuten.", Author.PERSON)]
+    desk.go_on(times=2)
+    assert "- Am Büro läuten. (K5)\n".encode("latin-1") in desk.state.path.read_bytes()
+    assert [item.title for item in desk.work.items()] == ["Süßkirschen pflücken"]
+    desk.state.path.write_bytes(desk.state.path.read_bytes().decode("latin-1").encode())
+    desk.go_on()
+    assert [(fact.text, fact.author) for fact in desk.memory.facts(standing=False)] == told
 
 
 def test_words_behind_a_number_are_the_facts_also_after_another_save(desk: Desk) -> None:

@@ -534,8 +534,8 @@ def test_a_line_whose_number_was_taken_away_is_still_that_item(desk: Desk) -> No
 
 
 def test_what_cannot_be_done_to_a_line_is_told(desk: Desk) -> None:
-    """A changed kind, an unreadable line and an unknown number change nothing, and are reported once."""
-    unread = ("- [ ] #5 Tidy up", "- [-] #5 Tidy up"), ("- [ ] #6", "- [x] #99 From elsewhere\n- [ ] #6")
+    """A changed kind, an unreadable line and an unknown number alone change nothing, and are reported once."""
+    unread = ("- [ ] #5 Tidy up", "- [-] #5 Tidy up"), ("- [ ] #6", "- [x] #99\n- [ ] #6")
     desk.change(("#3 Signup (story", "#3 Sign up (task"), *unread, times=2)
     desk.plan.has_once(
         '<!-- Story #3 "Sign up": it stays a story, as its kind cannot be changed; for a task write a new line -->',

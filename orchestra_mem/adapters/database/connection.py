@@ -100,7 +100,7 @@ class Database(SqlDatabase):
         elif _has_tables(self._writer) and version < len(MIGRATIONS):
             raise StorageReadOnlyError(
                 f"{self.path} has schema version {version}, but this program needs version {len(MIGRATIONS)}; open it "
-                "once with write access to migrate it"
+                "once with write access to migrate it, or, if it is a backup, restore it into an empty folder"
             )
         if version < len(MIGRATIONS):
             # If read-only, this is the temporary copy of an empty database, which no other process has open.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from orchestra_mem.adapters.files.exchange import settled
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
 from orchestra_mem.errors import DocumentError, StorageReadOnlyError, telling
-from orchestra_mem.types import DocumentFault, FileState
+from orchestra_mem.types import DocumentFault, DocumentName, FileState
 
 # File that marks a folder as a backup, next to its database.
 BACKUP_MARK = "backup.json"
@@ -19,6 +20,10 @@ _MARKED = (
     "is marked as read-only",
     "it is read, but not updated; to have it updated, give this user the right to write there (chmod u+w)",
 )
+
+
+_COPIED = "its lines are not read; put what is missing into {}, then delete the copy or move it to another folder"
+_HEAD_BYTES = 1_000  # of a file, with the document's name in its front matter
 
 
 class DocumentReader:
@@ -112,7 +117,13 @@ class DocumentReader:
             pass
         except OSError as error:
             found.append((0, f"cannot be read: {error.strerror or error}", "its content is not used"))
-        return [DocumentFault(path=str(path), line=at, problem=what, meanwhile=then) for at, what, then in found]
+        told = [DocumentFault(path=str(path), line=at, problem=what, meanwhile=then) for at, what, then in found]
+        return told + [
+            DocumentFault(
+                path=str(copy), line=0, problem=f"is a copy of {path.name}", meanwhile=_COPIED.format(path.name)
+            )
+            for copy in _copies(path)
+        ]
 
     def _read_bytes(self, path: Path) -> bytes | None:
         with telling("reading", path), suppress(FileNotFoundError):
@@ -222,6 +233,22 @@ def _place_fault(path: Path, homes: Iterable[Path]) -> tuple[str, str] | None:
         return None
     what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
     return f"is {what}", "it is neither read nor written; move it away"
+
+
+def _copies(path: Path) -> Iterator[Path]:
+    """Yield the files beside a document that say in their front matter that they are this document.
+
+    Programs that synchronise folders make such copies when two people save at the same time.
+    """
+    says = re.compile(
+        rb"---[ \t]*\r?\n(?:[^\n]*\n)*?document: [\"']?%b[\"']?[ \t]*\r?\n" % re.escape(path.stem.encode())
+    )
+    for other in sorted(path.parent.glob("*.md")) if path.stem in [*DocumentName] else ():
+        with suppress(OSError):
+            if other != path and other.is_file():
+                with other.open("rb") as file:
+                    if says.match(file.read(_HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")):
+                        yield other
 
 
 def _size_fault(size_bytes: int) -> tuple[str, str] | None:

@@ -65,6 +65,8 @@ def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
         thorough: Check the entire database, which takes seconds if it is large.
     """
     path = folder / "search.db"
+    if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+        return IndexReport(database=path, present=True, fault="cannot be read: give this user the right to read there")
     if found := in_the_way(folder):
         return IndexReport(database=found[0], present=True, fault=found[1])
     if not path.is_file():

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType, MemoryItem
 from orchestra_mem.core.documents.episodic import FORMAT, NONE, brief
+from orchestra_mem.core.documents.fact_lines import reworded
 from orchestra_mem.core.documents.markdown import PIN, front_matter
-from orchestra_mem.core.documents.owned_lines import reworded
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.types import CUT
 

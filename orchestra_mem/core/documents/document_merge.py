@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import Conflict, Merged
+from orchestra_mem.core.documents.fact_lines import LooseFacts
 from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
@@ -47,9 +48,13 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     """
     if person is None or not person.strip():
         return Merged(text=machine)
-    if base is None:
+    if base is None and without_front_matter(person) == person:
         # The machine has never written this document: its text is appended, and the rest is left unchanged.
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
+    if base is None:
+        # A lost database's document. Its facts are a person's by now; its figures and titles are the machine's.
+        free = {*free_rows(person, {key for key in owned_keys(person).values() if key[0] in "KM#"})}
+        base = "\n".join(row for row in person.split("\n") if row.removesuffix("\r") not in free)
     if without_front_matter(person) == person:
         # The person removed the front matter, or damaged it beyond recognition: keep it so, do not merge the machine's.
         base, machine = without_front_matter(base), without_front_matter(machine)
@@ -176,9 +181,9 @@ def _agreed(
     """Return the three texts with a common row for each identity that both machine and person have.
 
     A row that the machine no longer has is removed if the person left it unchanged. A fact or work item that the person
-    removed comes back if the machine still has it, unless `free` is given. `free`: The person's rows that must not
-    change; None if the person's edits are already in the ledgers. `reworded`: List to extend with the rows that both
-    sides reworded, as (base, machine, kept).
+    removed comes back if the machine still has it, unless `free` is given, or a row that is no list item has the fact.
+    `free`: The person's rows that must not change; None if the person's edits are already in the ledgers. `reworded`:
+    List to extend with the rows that both sides reworded, as (base, machine, kept).
     """
     ahead = free is not None
     if has_work(machine):
@@ -208,8 +213,10 @@ def _agreed(
             in_base |= _at(was, mine.row if taken_back else None)
         elif key[0] == "@" and not ahead:
             in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
+    loose = LooseFacts([person])
     for key in old.keys() - own.keys():
-        stays_away = key in new and (ahead or key[0] in "@=-")
+        fact = new[key][0].fact if key in new else None
+        stays_away = key in new and bool(ahead or key[0] in "@=-" or (fact and loose.has(key, fact.text)))
         if reworded is not None and stays_away and _words(old[key][0]) != _words(new[key][0]):
             stays_away = False
         was = old[key][0]

@@ -65,6 +65,9 @@ _MARK_ROWS = 3  # over which a formatter may wrap the mark at an item's end
 _CONTINUES = re.compile(rf"\n(?!\Z|{_BEGINS.pattern})", re.MULTILINE)
 
 
+_NOT_UTF_8 = re.compile("[\udc80-\udcff]+")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A part of a document. `level`: 1 to 6 for a block with a heading, 0 for text before any heading.
@@ -205,6 +208,13 @@ def without_front_matter(text: str) -> str:
     """Return a document without its front matter, as people and models read it."""
     front = FRONT.match(text)
     return text[front.end() :].lstrip("\r\n") if front else text
+
+
+def legible(text: str) -> str:
+    """Read bytes that are not UTF-8, which a text has as lone surrogates, as Windows-1252, the usual other encoding."""
+    if text.isprintable():  # no surrogate is
+        return text
+    return _NOT_UTF_8.sub(lambda found: bytes(ord(each) & 0xFF for each in found[0]).decode("cp1252", "replace"), text)
 
 
 def line_end(text: str) -> str:

@@ -10,32 +10,36 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.markdown import PIN, Block, fenced_rows, item_end, may_continue, split_blocks
+from orchestra_mem.core.documents.markdown import (
+    PIN,
+    Block,
+    fenced_rows,
+    item_end,
+    legible,
+    may_continue,
+    split_blocks,
+)
 from orchestra_mem.core.documents.plan_lines import (
     NEXT,
     PlanLine,
     has_work,
     is_mention,
-    is_reference,
     next_step,
     plan_lines,
     remark_number,
 )
 from orchestra_mem.core.text import squeeze
-from orchestra_mem.types import CUT, DocumentName, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import CUT, DocumentName, MustKeepKind
 
 T = TypeVar("T")
-Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
-"""A fact in a document: kind (None if numbered or outside known sections), text, and status (done if it is ticked,
-removed if it is struck out)."""
 
 # Sections that the machine maintains, each with the kind of a fact that a person adds there.
 SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
@@ -60,38 +64,37 @@ SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
     },
 }
 CATALOG_SECTIONS: Mapping[str, ItemType] = {f"{kind}s": kind for kind in ItemType}
-_MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
-_ITEM = re.compile(rf"{_MARK.pattern}(?:\[[ xX]\] )?(?P<text>\S.*)", re.DOTALL)
-_TICKED = re.compile(rf"{_MARK.pattern}\[[xX]\] ")
+MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_ITEM = re.compile(rf"{MARK.pattern}(?:\[[ xX]\] )?(?P<text>\S.*)", re.DOTALL)
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
 _NUMBER = re.compile(
     r"[ \t]*\((?P<letter>[KM])(?P<number>\d{1,18})\)"
     r"(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z"
 )
 _STATE = re.compile(r"\s*\((?:perhaps )?superseded(?: by K\d+)?\)\s*")
-_INNER = re.compile(r"[ \t]*\((?P<number>[KM]\d{1,18})\)(?=[ \t]*\S)")
 _STRUCK = re.compile(r"~~(?P<said>(?:(?!~~).)+)~~(?P<behind>.*)")
 STRUCK = " (struck out)"
 """State of a row that a person has struck out."""
 _SUPERSEDED = re.compile(r"^\*Superseded(?P<by> by K\d+)?\.?\*[ \t]*\r?$", re.MULTILINE)
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
-_OPERATION = re.compile(r"[-*+] \[[\d: -]+\] .*\(op \d+\)")
+_OPERATION = re.compile(r"[-*+][ \t]+\[[\d: -]+\] .*\(op \d+\)")
 SHARED_LINE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
 """The "Shared by" line that ends an entry of the shared log, well-formed or not."""
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
+_EMPTY = re.compile(r"[-*+][ \t]+None\s*")
 # The machine's list items that are not facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # Titles and rows that only the machine writes.
 _TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values(), CATALOG_SECTIONS)
 _TEXTS = re.compile(
-    r"[-*+] None|[-*+] … and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
-    r"|\*\*(?:Last Updated|Session)\*\*: .*|[-*+] \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
+    r"[-*+][ \t]+None|[-*+][ \t]+… and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
+    r"|\*\*(?:Last Updated|Session)\*\*: .*|[-*+][ \t]+\*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
     r"|\*Shared by .*\*"
 )
 # Header and statistics lines that the machine rewrites each time: times, session, counts. With another kind of value a
 # line is a person's, except for `written` and `updated`, by which the machine recognises its own texts.
 _COUNTER = re.compile(
-    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|[-*+] \*\*[A-Z][A-Za-z ]+\*\*): "
+    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|[-*+][ \t]+\*\*[A-Z][A-Za-z ]+\*\*): "
     r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)[ \t]*$))"
 )
 
@@ -161,7 +164,7 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
         in_entry = block.level >= 3
         for place, row in _rows(block, plans if work else {}):
             plan, in_entry = plans.get(place), in_entry and not SHARED_LINE.fullmatch(row)
-            is_empty = block.level == 2 and row.rstrip() in ("- None", "* None", "+ None")
+            is_empty = block.level == 2 and _EMPTY.fullmatch(row) is not None
             if row in but and not (plan or is_empty or section == NEXT):
                 continue
             is_entry = block.level >= 3 and place == block.line - 1
@@ -175,8 +178,8 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
             elif is_empty:
                 key = f"-{section}"
             elif count := _COUNTER.match(row):
-                key = f"={count['key'].lstrip('-*+ ')}"
-            elif fact or (_MARK.match(row) and is_machines(row)):
+                key = "=" + count["key"].lstrip("-*+ \t")
+            elif fact or (MARK.match(row) and is_machines(row)):
                 key = ""
             else:
                 continue
@@ -197,7 +200,7 @@ def _rows(block: Block, plans: Mapping[int, PlanLine]) -> Iterator[tuple[int, st
             continue
         if plan := plans.get(first + start):
             at = start + plan.rows
-        elif _MARK.match(rows[start]):
+        elif MARK.match(rows[start]):
             at = item_end(rows, start, _is_whole)
             at += at < len(rows) and _STATE.fullmatch(rows[at]) is not None
         yield first + start, "\n".join(rows[start:at])
@@ -220,6 +223,7 @@ def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow 
 
 def _said(text: str, entry: str) -> FactRow:
     """Split a row into number, content and state. The full text of cut content is quoted in its `entry`."""
+    text, entry = legible(text), legible(entry)
     bare = _STAMP.sub("", squeeze(text.replace(PIN, "")), count=1)
     struck = _STRUCK.fullmatch(bare)
     if struck and (not struck["behind"] or _NUMBER.fullmatch(struck["behind"])):
@@ -260,96 +264,6 @@ def by_identity(lines: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
     return dict(found)
 
 
-def fact_edits(texts: Mapping[str, tuple[str, str]], *, work: bool = False, letter: str = "K") -> Difference[Told]:
-    """Compare the facts of documents, as last read and as they are now, by the facts' numbers.
-
-    Args:
-        texts: Text before and text now, by document. A fact moved to another document counts as present.
-        work: Whether boxes in the work plan are work items rather than facts.
-        letter: Letter of the numbers: `K` for facts, `M` for catalog items. Lines with other numbers are skipped.
-    """
-    before, now = (
-        [each for name in texts for each in _facts(name, texts[name][side], work) if each[0][:1] in ("", letter)]
-        for side in (0, 1)
-    )
-    found = difference(before, now)
-    more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
-    # If a person copied a line and reworded the copy, the fact keeps its text: the document states both.
-    said = {key: both for key, both in found.said.items() if more[key] <= (both[0] is None)}
-    return replace(found, said=said, added=tuple(dict.fromkeys(told for told in found.added if told[0])))
-
-
-def _facts(name: str, text: str, work: bool) -> Iterator[tuple[str, Told]]:
-    kinds = SECTIONS.get(name, CATALOG_SECTIONS)
-    for line, fact in _fact_lines(name, text, work):
-        kind = None if fact.number else kinds.get(line.section)
-        pinned = " <!-- pin -->" * (PIN in line.row and name not in SECTIONS)
-        status = MustKeepStatus.SUPERSEDED if fact.state.startswith(" (superseded") else MustKeepStatus.STANDING
-        status = MustKeepStatus.REMOVED if fact.state == STRUCK else status
-        yield fact.number, (kind, fact.text + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
-
-
-def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
-    """Yield lines that state a fact, ticked ones only if numbered; with `work`, skip lines about work in the plan."""
-    work = work and name == DocumentName.WORK_PLAN
-    for line in owned_lines(text):
-        is_work = work and (line.plan or is_reference(line.row))
-        if line.fact and not is_work and (line.fact.number[:1] == "K" or not _TICKED.match(line.row)):
-            yield line, line.fact
-
-
-def reworded(text: str, before: str, now: str) -> str:
-    """Return a fact's new text when its line changed from `before` to `now`, with the end that the line cuts off."""
-    cut = CUT.strip()
-    if before.endswith(cut) and now.endswith(cut) and text.startswith(before.removesuffix(cut).rstrip()):
-        return squeeze(now.removesuffix(cut) + text[len(before.removesuffix(cut).rstrip()) :])
-    return now.removesuffix(cut).rstrip()
-
-
-def shows(shown: str, text: str) -> bool:
-    """Check whether a document's line shows this text, in full or cut to fit the line."""
-    cut = CUT.strip()
-    if shown.endswith(cut) and squeeze(text).startswith(shown.removesuffix(cut).rstrip()):
-        return True
-    return squeeze(shown) == squeeze(text)
-
-
-def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
-    """Append numbers such as `K12` to unnumbered lines for which `number_of` has one; the rest stays byte for byte."""
-    rows = text.split("\n")
-    for line, fact in _fact_lines(name, text, has_work(text)):
-        if not fact.number and (number := number_of(fact.text)):
-            _append(rows, line, number)
-    return "\n".join(rows)
-
-
-def with_numbers_last(text: str, before: str) -> str:
-    """Move the number of a fact behind the words that a person has written after it, since the text `before`."""
-    if {*owned_keys(before).values()} <= {*owned_keys(text).values()}:
-        return text
-    rows, old = text.split("\n"), {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key}
-    for line in owned_lines(text):
-        inner = _INNER.search(line.fact.text) if line.fact and not line.key else None
-        was = old.get(inner["number"]) if inner else None
-        if line.fact and inner and was in (line.fact.text[: inner.start()], _without(inner, line.fact.text)):
-            mark = f"({inner['number']})"
-            place = next(place for place in line.places if mark in rows[place])
-            rows[place] = re.sub(rf"{re.escape(mark)}[ \t]*", "", rows[place], count=1)
-            _append(rows, line, inner["number"])
-    return "\n".join(rows)
-
-
-def _without(number: re.Match[str], text: str) -> str:
-    return squeeze(f"{text[: number.start()]} {text[number.end() :]}")
-
-
-def _append(rows: list[str], line: OwnedLine, number: str) -> None:
-    """Append a number to a line, before its pin."""
-    row = rows[line.places[-1]]
-    end = len(row.rstrip().removesuffix(PIN).rstrip())
-    rows[line.places[-1]] = f"{row[:end]} ({number}){row[end:]}"
-
-
 def owned_keys(text: str) -> dict[int, str]:
     """Return the identities of a text's rows by place."""
     return {place: line.key for line in owned_lines(text) if line.key for place in line.places}
@@ -386,10 +300,17 @@ def is_machines(row: str) -> bool:
 def with_removed_items(before: str, opened: str, person: str) -> str:
     """Append to `before` the facts and work items that a person removed from the `opened` text, under its headings.
 
-    Items in `before` are not appended: a comparison of `before` with `person` already shows their removal.
+    Facts that the person reworded are appended as well, in their old words. Items in `before` are not appended: a
+    comparison of `before` with `person` already shows what has become of them.
     """
-    keys, known = owned_keys(opened), {*owned_keys(before).values(), *owned_keys(person).values()}
-    gone = {place for place, key in keys.items() if key[0] in "KM#" and key not in known}
+    known, own = {*owned_keys(before).values()}, {line.key: line.row for line in owned_lines(person)}
+    gone = {
+        place
+        for line in owned_lines(opened)
+        if line.key and line.key[0] in "KM#" and line.key not in known
+        if line.key not in own or (line.key[0] != "#" and own[line.key] != line.row)
+        for place in line.places
+    }
     if not gone:
         return before
     gone |= {block.line - 1 for block in split_blocks(opened) if block.level in (1, 2)}

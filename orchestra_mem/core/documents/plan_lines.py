@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import Block, fenced_rows, item_end, split_blocks
+from orchestra_mem.core.documents.markdown import Block, fenced_rows, item_end, legible, split_blocks
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 
@@ -59,7 +59,7 @@ _STRUCK = re.compile(
 _STRIKE, _SHOWN_STRIKE = re.compile("~(?=~)"), re.compile(r"~\\(?=~)")
 _NAMED = "|".join(kind.capitalize() for kind in WorkKind)
 _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
-_REFERENCE = re.compile(rf'[-*+] (?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
+_REFERENCE = re.compile(rf'(?:[-*+]|\d{{1,9}}[.)])[ \t]+(?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
 _MENTION = re.compile(rf'{_REFERENCE.pattern}(?P<title>.*)"(?:: (?P<words>[^"]*?))?[ \t\r]*')
 _STEP = re.compile(r"(?:in progress|can be (?:started|finished))(?:, under #\d{1,18})?")
 # Status of an item by the words that begin its mention; other words mean that the item is in progress.
@@ -218,7 +218,7 @@ def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> st
 
 def next_step(row: str) -> tuple[int, str]:
     """Return the item number and title of a row that has the form of the machine's next steps; else 0 and ""."""
-    found = _MENTION.fullmatch(row)
+    found = _MENTION.fullmatch(legible(row))
     is_step = found and _STEP.fullmatch(found["words"] or "")
     return (int(found["number"]), squeeze(found["title"])) if found and is_step else (0, "")
 
@@ -284,7 +284,7 @@ def parse_row(row: str) -> PlanLine | None:
     """Parse an unindented row with a box, or a numbered row that is struck out, as a work item; else return None."""
     if row[:1] not in "-*+~0123456789" or not row:
         return None
-    row = row.replace("\xa0", " ")
+    row = legible(row.replace("\xa0", " "))
     tail = _COMMENTS.search(row)
     said = (row[: tail.start()] if tail else row).strip()
     struck = _STRUCK.fullmatch(said)

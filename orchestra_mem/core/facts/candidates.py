@@ -55,7 +55,8 @@ def nearest(listed: Iterable[dict[int, None]], most: int) -> dict[int, None]:
 def keys_of(fact: MustKeep, command: str = "") -> set[str]:
     """Return the keys under which a fact is found. `command`: What identifies the command whose failure it is.
 
-    An active fact is found by its words, its text and its subject. A person's fact that is no longer active is found by
+    An active fact is found by its words, its text and its subject. An outcome that a later one replaced is found by its
+    subject: it tells what the errors of its operation are about. A person's fact that is no longer active is found by
     its texts, so that the machine does not bring it back.
     """
     stands = fact.status is MustKeepStatus.STANDING
@@ -63,7 +64,8 @@ def keys_of(fact: MustKeep, command: str = "") -> set[str]:
     keys = {*word_keys(fact.text, fact.kind)} if changeable else set[str]()
     if changeable or (stands and fact.kind is _COMPLETION) or fact.author is Author.PERSON:
         keys.update(text_key(text) for text in (fact.text, fact.found) if text)
-    if changeable and (subject := subject_of(fact.text)):
+    is_replaced = fact.status is MustKeepStatus.SUPERSEDED and fact.kind in UNFINISHED
+    if (changeable or is_replaced) and (subject := subject_of(fact.text)):
         keys.add(f"about {subject}")
     if stands and command:
         keys.add(command_key(command))

@@ -36,7 +36,11 @@ _FEW = 3.0  # a topic up to this weight names nothing
 
 
 def settle(
-    must_keeps: Sequence[MustKeep], *, known: int = 0, agents: Mapping[int, str | None] | None = None
+    must_keeps: Sequence[MustKeep],
+    *,
+    known: int = 0,
+    agents: Mapping[int, str | None] | None = None,
+    replaced: Sequence[MustKeep] = (),
 ) -> tuple[MustKeep, ...]:
     """Mark the facts that later facts replaced (superseded), or completed, answered or repaired (done).
 
@@ -51,13 +55,14 @@ def settle(
         known: Number of leading facts that an earlier call has already compared with each other. They can still be
             superseded by the remaining facts, but are not compared again.
         agents: The agents of operations, if facts of an agent's operations may change only facts of the same agent.
+        replaced: Outcomes that later ones have superseded: they tell what the errors of their operations are about.
     """
     order = in_order(must_keeps)
     settled = list(must_keeps)
     new = [number for number in order if number >= known and must_keeps[number].kind in _CHANGING]
     judged = [number for number in new if must_keeps[number].kind not in UNFINISHED]
     signs = dict(zip(judged, signs_of([settled[number].text for number in judged]).tolist(), strict=True))
-    standing = Standing(agents, _subjects_of(must_keeps))
+    standing = Standing(agents, _subjects_of([*must_keeps, *replaced]))
     for number in order if new else ():
         fact = settled[number]
         if fact.status is not MustKeepStatus.STANDING:
@@ -167,7 +172,10 @@ class Standing:
         self._by_word: dict[str, dict[int, None]] = defaultdict(dict)
         self._said: dict[tuple[object, ...], int] = {}
         # The operations that had an outcome about a subject, and the unfinished facts of operations.
-        self._tries: dict[str, dict[int, None]] = defaultdict(dict)
+        self._tries: dict[str, list[int]] = defaultdict(list)
+        for operation, about in self._subjects.items():
+            for subject in about:
+                self._tries[subject].append(operation)
         self._unfinished: dict[int, dict[int, None]] = defaultdict(dict)
 
     def add(self, number: int, fact: MustKeep) -> None:
@@ -180,8 +188,6 @@ class Standing:
             self._said[self._saying(fact)] = number
         if fact.kind in UNFINISHED and fact.operation:
             self._unfinished[fact.operation][number] = None
-            if subject := subject_of(fact.text):
-                self._tries[subject][fact.operation] = None
 
     def remove(self, number: int) -> None:
         """Remove a fact that is no longer active."""

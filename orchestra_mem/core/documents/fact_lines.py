@@ -1,0 +1,213 @@
+"""Read the facts in documents: compare them between two texts, and put their numbers behind their lines. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TypeAlias
+
+from orchestra_mem.core.documents.conflicts import without_conflicts
+from orchestra_mem.core.documents.markdown import PIN
+from orchestra_mem.core.documents.owned_lines import (
+    CATALOG_SECTIONS,
+    MARK,
+    SECTIONS,
+    STRUCK,
+    Difference,
+    FactRow,
+    OwnedLine,
+    difference,
+    owned_keys,
+    owned_lines,
+)
+from orchestra_mem.core.documents.plan_lines import has_work, is_reference
+from orchestra_mem.core.text import squeeze
+from orchestra_mem.types import CUT, DocumentName, MustKeepStatus
+
+Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
+"""A fact in a document: kind (None if numbered or outside known sections), text, and status (done if it is ticked,
+removed if it is struck out)."""
+TextsOf: TypeAlias = Callable[[Collection[str]], Mapping[str, Collection[str]]]
+"""Returns the texts of facts, by number, for those of the numbers that are known."""
+_Line: TypeAlias = tuple[str, str]  # number and text
+
+
+_TICKED = re.compile(rf"{MARK.pattern}\[[xX]\] ")
+# What stands around the words of a fact in a quotation, in emphasis, or over several rows.
+_MARKS = re.compile(r"<!--(?:(?!-->).)*-->|[*_>`]+", re.DOTALL)
+_HIGHEST = 10_000_000  # A higher number is no fact's, in any memory.
+_NUMBERS = re.compile(r"\(([KM]\d{1,18})\)")
+_INNER = re.compile(r"[ \t]*\((?P<number>[KM]\d{1,18})\)(?=[ \t]*\S)")
+
+
+def fact_edits(
+    texts: Mapping[str, tuple[str, str]], *, work: bool = False, letter: str = "K", known: TextsOf | None = None
+) -> Difference[Told]:
+    """Compare the facts of documents, as last read and as they are now, by the facts' numbers.
+
+    A fact whose line is no list item any more, such as an indented or quoted one, is not gone until its words are.
+
+    Args:
+        texts: Text before and text now, by document. A fact moved to another document counts as present.
+        work: Whether boxes in the work plan are work items rather than facts.
+        letter: Letter of the numbers: `K` for facts, `M` for catalog items. Lines with other numbers are skipped.
+        known: Finds the facts of numbers. A line pasted with the number of another fact then counts as new, and has
+            that number in its text. One with the number of no fact is in `said`, with the kind of a new fact.
+    """
+
+    def facts(side: int, strange: Mapping[_Line, _Line]) -> list[tuple[str, Told]]:
+        found = [each for name in texts for each in _facts(name, texts[name][side], work, strange)]
+        return [each for each in found if each[0][:1] in ("", letter)]
+
+    before, now = facts(0, {}), facts(1, {})
+    if known and (strange := _pasted(before, now, known)):
+        now = facts(1, strange)
+    found = difference(before, now)
+    more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
+    # If a person copied a line and reworded the copy, the fact keeps its text: the document states both.
+    said = {key: both for key, both in found.said.items() if more[key] <= (both[0] is None)}
+    gone, (was, says) = dict(found.gone), (LooseFacts([text[side] for text in texts.values()]) for side in (0, 1))
+    gone = {key: told for key, told in gone.items() if not says.has(key, told[1])}
+    if known and (others := was.numbers() - {key for key, _ in before} - says.numbers()):
+        gone |= {
+            key: (None, text, MustKeepStatus.STANDING)
+            for key, wordings in known({key for key in others if key[0] == letter}).items()
+            for text in wordings
+            if was.has(key, text)
+        }
+    added = tuple(dict.fromkeys(told for told in found.added if told[0]))
+    return replace(found, gone=gone, said=said, added=added)
+
+
+def _pasted(before: Sequence[tuple[str, Told]], now: Sequence[tuple[str, Told]], known: TextsOf) -> dict[_Line, _Line]:
+    """Return the lines that a person has brought along with a number that is not theirs, each with what it is here."""
+    old = {(key, text) for key, (_, text, _) in before}
+    more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
+    lines = [(key, text) for key, (_, text, status) in now if key and more[key] and status is MustKeepStatus.STANDING]
+    facts = known({key for key, _ in lines}) if lines else {}
+    return {
+        (key, text): ("", f"{text} ({key})") if key in facts or int(key[1:]) > _HIGHEST else (key, text)
+        for key, text in lines
+        if (key, text) not in old and not any(same_words(text, each) for each in facts.get(key, ()))
+    }
+
+
+def same_words(line: str, text: str) -> bool:
+    """Check whether a line shows a text, or at least half of its words."""
+    one, other = ({*said.casefold().split()} for said in (line, text))
+    return shows(line, text) or 2 * len(one & other) >= max(len(one), len(other))
+
+
+class LooseFacts:
+    """Finds facts in the rows of documents, whatever marks are before, between and behind their words."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = texts
+
+    @cached_property
+    def _said(self) -> str:
+        return "\n".join(_bare(without_conflicts(text)) for text in self._texts)
+
+    def numbers(self) -> set[str]:
+        """Return the numbers in brackets."""
+        return {*_NUMBERS.findall(self._said)}
+
+    def has(self, number: str, text: str) -> bool:
+        """Check whether a text stands there, with its number behind it."""
+        return f"{_bare(text)} ({number})" in self._said
+
+
+def _bare(text: str) -> str:
+    return squeeze(_MARKS.sub(" ", text))
+
+
+def _facts(name: str, text: str, work: bool, strange: Mapping[_Line, _Line]) -> Iterator[tuple[str, Told]]:
+    kinds = SECTIONS.get(name, CATALOG_SECTIONS)
+    for line, fact in _fact_lines(name, text, work):
+        is_strange = (fact.number, fact.text) in strange
+        number, said = strange.get((fact.number, fact.text), (fact.number, fact.text))
+        kind = kinds.get(line.section) if is_strange or not number else None
+        pinned = " <!-- pin -->" * (PIN in line.row and name not in SECTIONS)
+        status = MustKeepStatus.SUPERSEDED if fact.state.startswith(" (superseded") else MustKeepStatus.STANDING
+        status = MustKeepStatus.REMOVED if fact.state == STRUCK else status
+        yield number, (kind, said + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
+
+
+def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
+    """Yield lines that state a fact, ticked ones only if numbered; skip lines about work in the plan.
+
+    `work`: Whether boxes in the plan are about work.
+    """
+    is_plan = name == DocumentName.WORK_PLAN
+    for line in owned_lines(text):
+        is_work = is_plan and (is_reference(line.row) or (work and line.plan))
+        if line.fact and not is_work and (line.fact.number[:1] == "K" or not _TICKED.match(line.row)):
+            yield line, line.fact
+
+
+def reworded(text: str, before: str, now: str) -> str:
+    """Return a fact's new text when its line changed from `before` to `now`, with the end that the line cuts off."""
+    cut = CUT.strip()
+    if before.endswith(cut) and now.endswith(cut) and text.startswith(before.removesuffix(cut).rstrip()):
+        return squeeze(now.removesuffix(cut) + text[len(before.removesuffix(cut).rstrip()) :])
+    return now.removesuffix(cut).rstrip()
+
+
+def shows(shown: str, text: str) -> bool:
+    """Check whether a document's line shows this text, in full or cut to fit the line."""
+    cut = CUT.strip()
+    if shown.endswith(cut) and squeeze(text).startswith(shown.removesuffix(cut).rstrip()):
+        return True
+    return squeeze(shown) == squeeze(text)
+
+
+def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
+    """Append numbers such as `K12` to lines for which `number_of` has one; the rest stays byte for byte.
+
+    A line may end with the number of another fact, which is then part of its text; see `fact_edits`.
+    """
+    rows = text.split("\n")
+    for line, fact in _fact_lines(name, text, has_work(text)):
+        if number := number_of(f"{fact.text} ({fact.number})" if fact.number else fact.text):
+            _append(rows, line, number)
+    return "\n".join(rows)
+
+
+def without_numbers(text: str, known: Container[str]) -> str:
+    """Remove the numbers that are not known from the ends of lines; the rest stays byte for byte."""
+    rows = text.split("\n")
+    for line in owned_lines(text):
+        if line.fact and line.key and line.key not in known:
+            row = rows[line.places[-1]]
+            rows[line.places[-1]] = "".join(row.rsplit(f" ({line.key})", 1))
+    return "\n".join(rows)
+
+
+def with_numbers_last(text: str, before: str) -> str:
+    """Move the number of a fact behind the words that a person has written after it, since the text `before`."""
+    if {*owned_keys(before).values()} <= {*owned_keys(text).values()}:
+        return text
+    rows, old = text.split("\n"), {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key}
+    for line in owned_lines(text):
+        inner = _INNER.search(line.fact.text) if line.fact and not line.key else None
+        was = old.get(inner["number"]) if inner else None
+        if line.fact and inner and was in (line.fact.text[: inner.start()], _without(inner, line.fact.text)):
+            mark = f"({inner['number']})"
+            place = next(place for place in line.places if mark in rows[place])
+            rows[place] = re.sub(rf"{re.escape(mark)}[ \t]*", "", rows[place], count=1)
+            _append(rows, line, inner["number"])
+    return "\n".join(rows)
+
+
+def _without(number: re.Match[str], text: str) -> str:
+    return squeeze(f"{text[: number.start()]} {text[number.end() :]}")
+
+
+def _append(rows: list[str], line: OwnedLine, number: str) -> None:
+    """Append a number to a line, before its pin."""
+    row = rows[line.places[-1]]
+    end = len(row.rstrip().removesuffix(PIN).rstrip())
+    rows[line.places[-1]] = f"{row[:end]} ({number}){row[end:]}"
