@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from math import inf
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark
-from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
+from orchestra_mem.core.documents.episodic import digest, signed, signers, timeless, with_front_of, with_later_time, written_at
 from orchestra_mem.core.documents.owned_lines import owned_keys, with_numbers_last, with_removed_items
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
@@ -81,6 +82,8 @@ class DocumentWriter:
         names: Returns the names of all documents.
         numbered: Takes a document's name and text; returns the text with the numbers of facts or items added to lines
             that people wrote. All other bytes stay.
+        told: Takes a document's name; returns the wordings of the ledger's facts and items, to find them in a text that
+            another ledger has numbered.
         by_people: Takes numbers such as `K12` or `#5`; returns those whose facts or items people wrote or removed.
         keep_versions: Number of versions written by the machine that are kept per document.
     """
@@ -91,6 +94,7 @@ class DocumentWriter:
     path: Callable[[str], Path]
     names: Callable[[], Collection[str]]
     numbered: Callable[[str, str], str]
+    told: Callable[[str], Mapping[str, Sequence[str]]]
     by_people: Callable[[Collection[str]], set[str]]
     keep_versions: int
     _is_busy: bool = field(default=False, init=False)
@@ -177,13 +181,20 @@ class DocumentWriter:
             return read.text, read.text  # no edits since the last read, whatever has changed in the ledgers
         left = last.left or ""
         before = read.text if read else left
+        from orchestra_mem.core.documents.foreign import has_others, taken_in
+
+        key, keys = self.ledger.key, signers(current)
+        is_other = bool(key and keys - {key})
+        is_newest = last.digest == digest(current) or written_at(current) == written_at(left)
+        is_stale = not (last.left is None or is_newest or is_other) and bool(current.strip())
+        opened = self.numbered(name, self._opened(name, current, left)) if is_stale else before
         person = with_numbers_last(self.numbered(name, current), before)
-        is_newest = last.digest == digest(current) or written_at(current) == written_at(last.left or "")
-        if last.left is None or is_newest or not current.strip():
+        if is_other or (key in keys and has_others(current, (before, opened), partial(self.told, name))):
+            return before, self.numbered(name, taken_in(current, before, self.told(name)))
+        if not is_stale:
             return before, person
         from orchestra_mem.core.documents.document_merge import apply_stale_edit
 
-        opened = self.numbered(name, self._opened(name, current, last.left))
         keys = {key for key in owned_keys(person).values() if key[0] in "KM#"}
         # Someone has put back what the last read has and the machine's last text lacks: an older text does not undo it.
         own = self.by_people(keys) | (keys.intersection(owned_keys(before).values()) - {*owned_keys(left).values()})
@@ -300,7 +311,7 @@ class DocumentWriter:
         """Plan the write of a document. None if its content would not change: the file is then left as it is."""
         current = self.store.read_to_change(self.path(name))
         last = self.last_written(name, current)
-        text = with_later_time(text, last.text or "")
+        text = with_later_time(signed(text, self.ledger.key), last.text or "")
         untouched = current is not None and last.digest == digest(current)
         since = self.clock() - _TOLD_FOR if current and current.strip() else self.clock()
         if any(notice.subject == name and notice.time <= since for notice in self.ledger.notices()):
@@ -312,9 +323,13 @@ class DocumentWriter:
         if current.strip() and not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
         _, said = self._edit_of(name, current, last)
-        from orchestra_mem.core.documents.document_merge import merged
+        from orchestra_mem.core.documents.document_merge import merged, shared
 
-        found = merged(last.text, text, said)
+        base = last.text
+        if base is None and self.ledger.key and signers(said) - {self.ledger.key}:  # as in a new clone
+            said = with_front_of(said, text)
+            base = shared(text, said)
+        found = merged(base, text, said)
         marked = mark(found)
         if current.strip() and not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))

@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, acce
 from orchestra_mem.core.documents.episodic import with_time_of
 from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.owned_lines import fact_edits, with_numbers
-from orchestra_mem.core.text import squeeze
+from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.errors import DocumentError, NotFoundError, OrchestraMemError, StorageError
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.stores import CatalogStore, Ledger
@@ -249,7 +249,7 @@ class CatalogDocuments(EditedDocuments):
         """Create the writer of the documents."""
         writer = DocumentWriter(
             ledger=self.ledger, store=self.store, clock=self.catalog.clock, names=self._agents, numbered=self._numbered,
-            path=lambda name: self.folder / f"{shown_name(name)}.md", by_people=self._by_people,
+            told=self._told, path=lambda name: self.folder / f"{shown_name(name)}.md", by_people=self._by_people,
             keep_versions=self.keep_versions,
         )  # fmt: skip
         super().__init__(writer)
@@ -265,6 +265,10 @@ class CatalogDocuments(EditedDocuments):
         items = self.items.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
         known = {squeeze(item.content): f"M{item.number}" for item in items if item.author is Author.PERSON}
         return with_numbers(name, text, lambda said: known.get(read_line(said).content)) if known else text
+
+    def _told(self, name: str) -> dict[str, list[str]]:
+        items = self.items.items(ItemFilter(agents=[self._agents()[name]], statuses=tuple(ItemStatus)))
+        return {f"M{item.number}": [visible(item.content)] for item in items}
 
     def _by_people(self, numbers: Collection[str]) -> set[str]:
         items = self.items.by_number([int(number[1:]) for number in numbers if number[0] == "M"])

@@ -171,7 +171,8 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         """Create the writer of the documents, and their short forms."""
         writer = DocumentWriter(
             ledger=self.ledger, store=self.store, clock=self.clock, names=lambda: self.only, numbered=self._numbered,
-            path=lambda name: self.folder / f"{name}.md", by_people=self._by_people, keep_versions=self.keep_versions,
+            told=self._told, path=lambda name: self.folder / f"{name}.md", by_people=self._by_people,
+            keep_versions=self.keep_versions,
         )  # fmt: skip
         super().__init__(writer)
         self.short_forms = ShortForms(
@@ -185,6 +186,11 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             text = self.work.numbered(text)
         known = {squeeze(fact.text): f"K{fact.id}" for fact in self.ledger.by_people() if not fact.operation}
         return with_numbers(name, text, known.get) if known else text
+
+    def _told(self, name: str) -> dict[str, Sequence[str]]:
+        """Return the wordings of all facts, and of the work items for the work plan, by number."""
+        known = {f"K{fact.id}": (fact.text, fact.found) for fact in self.ledger.must_keeps()}
+        return {**known, **(self.work.told() if name == DocumentName.WORK_PLAN else {})}
 
     def _by_people(self, numbers: Collection[str]) -> set[str]:
         """Return those of the numbers whose facts people wrote or removed, or whose work items' lines they deleted."""

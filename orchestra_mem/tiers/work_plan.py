@@ -26,12 +26,13 @@ from orchestra_mem.core.documents.plan_lines import (
     remark_number,
     render_line,
 )
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.document_writer import EditedText
 from orchestra_mem.types import Author, DocumentName, Notice
-from orchestra_mem.work_types import WorkStatus, WorkTracker
+from orchestra_mem.work_types import WorkFilter, WorkStatus, WorkTracker
 
 logger = logging.getLogger(__name__)
 
@@ -127,6 +128,12 @@ class WorkPlan:
                 self.ledger.resolve_notices(notice.subject, self.clock())
 
     # Reading
+
+    def told(self) -> dict[str, list[str]]:
+        """Return the title of each item by its number, such as `#5`, below its parent's title."""
+        items = self.tracker.items(WorkFilter())
+        titles = {item.id: squeeze(item.title) for item in items}
+        return {f"#{item.id}": [f"{titles.get(item.parent or 0, '')}\n{titles[item.id]}"] for item in items}
 
     def numbered(self, text: str) -> str:
         """Return the plan with item numbers added to lines of work; everything else stays byte for byte.

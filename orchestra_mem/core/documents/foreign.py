@@ -1,0 +1,173 @@
+"""Take in a document that another ledger wrote, or that git has merged with one. No I/O.
+
+The front matter names the ledger that wrote a document. Each ledger numbers its facts and items by itself, so a number
+in another's text identifies nothing here. In such a text, a line in the words of an own fact or item is that one, in
+the state that the ledger knows; any other line is a person's new one. A missing line removes no fact or item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from orchestra_mem.core.documents.alignment import split_lines
+from orchestra_mem.core.documents.catalog_document import read_line
+from orchestra_mem.core.documents.document_merge import at_line, with_rows
+from orchestra_mem.core.documents.episodic import with_front_of
+from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
+from orchestra_mem.core.documents.merge import merge
+from orchestra_mem.core.documents.owned_lines import (
+    SHARED_LINE,
+    OwnedLine,
+    free_rows,
+    is_machines,
+    owned_lines,
+    shows,
+)
+from orchestra_mem.core.documents.plan_lines import PlanLine, has_work, render_line, said_title
+from orchestra_mem.core.text import squeeze
+from orchestra_mem.types import CUT
+
+Told: TypeAlias = Mapping[str, Sequence[str]]
+"""The wordings of a ledger's facts and items by number, such as `K3`. Those of a work item are two lines: the title of
+its parent (empty at the top level), and its own."""
+_GIT_ROW = re.compile(r"^(?:[<>|]{7} .*|={7}[ \t\r]*)\n", re.MULTILINE)
+_NUMBER = re.compile(rf"\s*\([KM]\d{{1,18}}\)(?:\s*\((?:perhaps )?superseded(?: by K\d+)?\))?(?=\s*(?:{PIN})?\s*\Z)")
+_WORK_HEADING = re.compile(r"^## Prioritized Backlog(?=[ \t]*\r?$)", re.MULTILINE)
+
+
+def has_others(text: str, own: Iterable[str], told: Callable[[], Told]) -> bool:
+    """Check whether git has taken another ledger's lines into a text that names only this ledger.
+
+    Such a line has the words of another number in the ledger's `own` texts, or a number that these lack and that means
+    something else, or nothing, in the ledger.
+    """
+    known = {each for shown in own for each in _numbered(shown)}
+    found = _numbered(text) - known
+    numbers, words = dict(known), {said: number for number, said in known}
+    if any(words.get(said, number) != number for number, said in found):
+        return True
+    found = {(number, said) for number, said in found if number not in numbers}
+    ledger = told() if found else {}
+    return any(not any(_same(said, _bare(each)) for each in ledger.get(number, ())) for number, said in found)
+
+
+def taken_in(text: str, before: str, told: Told) -> str:
+    """Return the own text `before` with the new lines of a text that another ledger has numbered; they lose the numbers.
+
+    Of what belongs to no ledger, such as prose, lines that the other text lacks are removed: git has merged it.
+    """
+    text = _gathered(_GIT_ROW.sub("", text) if "<<<<<<< " in text else text)
+    text = text if has_work(before) else _WORK_HEADING.sub("## Backlog", text)
+    lines, there = owned_lines(text), {*split_lines(before)}
+    own = {line.key: line.row for line in reversed(owned_lines(before)) if line.key}
+    known = {_bare(words): number for number, wordings in told.items() for words in wordings if words}
+    known |= {words: number for number, words in _numbered(before)}
+    changed: dict[int, str | None] = {}
+    new: set[int] = set()
+    for line, words in zip(lines, _words_of(lines), strict=True):
+        if not line.key and (line.row in there or line.fact is None):
+            continue
+        key = line.key if line.key[:1] in ("=", "-", "@") else _known(words, known)
+        if key is None and not (line.fact and line.fact.state.startswith(" (superseded")):
+            new.add(line.place)
+            known |= dict.fromkeys(words, "")
+            changed |= at_line(line, _unnumbered(line, changed, has_work(before)))
+        else:
+            changed |= at_line(line, own.pop(key or "", None))
+    rows = split_lines(text)
+    gone = [place for place in _explanations(text, new) if rows[place] not in there]
+    return joined(before, with_rows(text, dict.fromkeys(gone) | changed))
+
+
+def joined(own: str, other: str) -> str:
+    """Add to an own text the lines that only the other text has; remove a person's lines that the other text lacks."""
+    if not own.strip():
+        return other
+    other = with_front_of(other, own)
+    rows, there = {*split_lines(own)}, {*split_lines(other)}
+    gone = {*free_rows(own)} - there
+    own = "\n".join(row for row in own.split("\n") if row.removesuffix("\r") not in gone)
+    base = "\n".join(row for row in other.split("\n") if row.removesuffix("\r") in rows)
+    return merge(base, other, own, both=True).text
+
+
+def _numbered(text: str) -> set[tuple[str, str]]:
+    """Return the numbers of the facts and items in a text, each with its words."""
+    lines = owned_lines(text)
+    return {
+        (line.key, words[0])
+        for line, words in zip(lines, _words_of(lines), strict=True)
+        if line.key[:1] in ("K", "M", "#")
+    }
+
+
+def _words_of(lines: Sequence[OwnedLine]) -> Iterator[list[str]]:
+    """Yield the words by which each line may be known: those of a work item, if it is one, then those of a fact."""
+    titles = {line.place: said_title(line.plan.title) for line in lines if line.plan}
+    for line in lines:
+        title = titles.get(line.place, "")
+        words = [_bare(f"{titles.get(line.plan.under, '')}\n{title}")] if line.plan else []
+        if line.fact:
+            words.append(_bare(title if line.plan and line.plan.number else line.fact.text))
+        yield words
+
+
+def _bare(words: str) -> str:
+    """Return words without the priority that a catalog's line ends with, and with single spaces."""
+    return "\n".join(squeeze(read_line(line).content) for line in words.split("\n"))
+
+
+def _known(words: Sequence[str], known: Mapping[str, str]) -> str | None:
+    """Return the number that belongs to words, "" for those of a new line; None if they are new."""
+    for said in words:
+        if said in known:
+            return known[said]
+        cut = [each for each in known if said.endswith(CUT.strip()) or each.endswith(CUT.strip())]
+        if found := next((each for each in cut if _same(said, each)), ""):
+            return known[found]
+    return None
+
+
+def _same(said: str, known: str) -> bool:
+    return shows(said, known) or shows(known, said)
+
+
+def _unnumbered(line: OwnedLine, changed: Mapping[int, str | None], work: bool) -> str:
+    """Return a line without its number, and without what it says about other numbers.
+
+    With `work`, a work item stays one, at the top level if its parent's line is gone; otherwise it becomes a fact.
+    """
+    plan = line.plan
+    if plan is None or not plan.number:
+        return _NUMBER.sub("", line.row)
+    if not work:
+        return render_line(PlanLine(number=0, title=plan.title, ticked=plan.ticked, struck=plan.struck, tail=plan.tail))
+    indent = plan.indent if changed.get(plan.under, "") is not None else 0
+    return render_line(replace(plan, number=0, waits_for=(), progress="", indent=indent))
+
+
+def _explanations(text: str, new: set[int]) -> Iterator[int]:
+    """Yield the places of rows that only a machine writes, except those that belong to the `new` entries."""
+    for block in split_blocks(text):
+        fenced, first = fenced_rows(block.text), block.line - 1
+        for place, row in enumerate(split_lines(block.text), first):
+            is_quote = block.level > 2 and row.startswith(">")
+            of_new = first in new and (is_quote or SHARED_LINE.fullmatch(row))
+            if (is_quote or is_machines(row)) and not (of_new or block.front or place - first in fenced):
+                yield place
+
+
+def _gathered(text: str) -> str:
+    """Join the sections of one title: git may have taken both sides' headings."""
+    parts: dict[str, list[str]] = {}
+    title = ""
+    for block in split_blocks(text if text.endswith("\n") else f"{text}\n"):
+        said = block.text
+        if block.level in (1, 2):
+            title = f"{block.level} {block.title.strip().lower()}"
+            said = said.removeprefix(block.heading) if title in parts else said
+        parts.setdefault(title, []).append(said)
+    return "".join(said for each in parts.values() for said in each)
