@@ -18,8 +18,17 @@ from math import inf
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark
-from orchestra_mem.core.documents.episodic import digest, signed, signers, timeless, with_front_of, with_later_time, written_at
+from orchestra_mem.core.documents.episodic import (
+    digest,
+    signed,
+    signers,
+    timeless,
+    with_front_of,
+    with_later_time,
+    written_at,
+)
 from orchestra_mem.core.documents.owned_lines import owned_keys, with_numbers_last, with_removed_items
+from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
@@ -46,12 +55,20 @@ class EditedText:
     the edits, with known numbers of facts and items. `before` is the text last read or last written by the machine,
     whichever is later. If people edited an older text, `before` also has the facts and items that they deleted from the
     older text and that the machine no longer shows.
+
+    `is_other`: Whether the document names another ledger.
     """
 
     base: str
     before: str
     said: str
     digest: str
+    is_other: bool
+
+    @property
+    def has_work(self) -> bool:
+        """Whether boxes in the work plan are work items rather than facts."""
+        return has_work(self.base) or (self.is_other and has_work(self.said))
 
     @property
     def as_read(self) -> ReadDocument:
@@ -148,7 +165,9 @@ class DocumentWriter:
         texts: dict[str, EditedText] = {}
         for name, current, last in self._standing():
             before, said = self._edit_of(name, current, last)
-            texts[name] = EditedText(base=last.text or "", before=before, said=said, digest=digest(current))
+            texts[name] = EditedText(
+                base=last.text or "", before=before, said=said, digest=digest(current), is_other=self._is_other(current)
+            )
             if not self._is_read(name, current, last):
                 self.ledger.resolve_notices(name, self.clock())
             is_old = written_at(said) != written_at(current) and not self._is_read(name, current, last)
@@ -183,13 +202,12 @@ class DocumentWriter:
         before = read.text if read else left
         from orchestra_mem.core.documents.foreign import has_others, taken_in
 
-        key, keys = self.ledger.key, signers(current)
-        is_other = bool(key and keys - {key})
+        is_other = self._is_other(current)
         is_newest = last.digest == digest(current) or written_at(current) == written_at(left)
         is_stale = not (last.left is None or is_newest or is_other) and bool(current.strip())
         opened = self.numbered(name, self._opened(name, current, left)) if is_stale else before
         person = with_numbers_last(self.numbered(name, current), before)
-        if is_other or (key in keys and has_others(current, (before, opened), partial(self.told, name))):
+        if is_other or (signers(current) and has_others(current, (before, opened), partial(self.told, name))):
             return before, self.numbered(name, taken_in(current, before, self.told(name)))
         if not is_stale:
             return before, person
@@ -199,6 +217,10 @@ class DocumentWriter:
         # Someone has put back what the last read has and the machine's last text lacks: an older text does not undo it.
         own = self.by_people(keys) | (keys.intersection(owned_keys(before).values()) - {*owned_keys(left).values()})
         return with_removed_items(before, opened, person), apply_stale_edit(opened, left, person, own)
+
+    def _is_other(self, text: str) -> bool:
+        """Check whether a text names another ledger; texts of earlier releases name none."""
+        return bool(self.ledger.key and signers(text) - {self.ledger.key})
 
     def _opened(self, name: str, current: str, left: str) -> str:
         """Return the text that an editor had open when it saved `current`.
@@ -326,7 +348,7 @@ class DocumentWriter:
         from orchestra_mem.core.documents.document_merge import merged, shared
 
         base = last.text
-        if base is None and self.ledger.key and signers(said) - {self.ledger.key}:  # as in a new clone
+        if base is None and self._is_other(said):  # as in a new clone
             said = with_front_of(said, text)
             base = shared(text, said)
         found = merged(base, text, said)

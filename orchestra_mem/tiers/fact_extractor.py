@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.owned_lines import Difference, Told, fact_edits, reworded, shows
-from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import squeeze, visible
@@ -301,7 +300,7 @@ def fact_changes(
     """Return the facts that people added to documents, and pairs (before, after) of the facts that they changed."""
     plan = texts.get(DocumentName.WORK_PLAN)
     edits = fact_edits(
-        {name: (text.before, text.said) for name, text in texts.items()}, work=plan is not None and has_work(plan.base)
+        {name: (text.before, text.said) for name, text in texts.items()}, work=plan is not None and plan.has_work
     )
     numbers = sorted(int(number[1:]) for number in {*edits.gone, *edits.said})
     edited = [(fact, _edited(fact, edits)) for fact in ledger.must_keeps_by_id(numbers)]

@@ -18,7 +18,6 @@ from orchestra_mem.core.documents.plan_lines import (
     BACKLOG,
     FUTURE,
     PlanLine,
-    has_work,
     item_line,
     parse_row,
     plan_lines,
@@ -186,7 +185,7 @@ class WorkPlan:
         Raises:
             StorageError: The tracker or the ledger cannot be written.
         """
-        if not has_work(text.base):
+        if not text.has_work:
             self.ledger.note_read(_PLAN_FILE, text.as_read)
             return
         from orchestra_mem.core.documents.plan_edits import plan_edits, with_item_numbers

@@ -182,7 +182,7 @@ def _agreed(
     """
     ahead = free is not None
     if has_work(machine):
-        base, person = _with_heading(base), _with_heading(person)
+        base, person = with_work_heading(base), with_work_heading(person)
     lines = _lines(base, machine, person)
     old, new, own = (by_identity((line.key, line) for line in each) for each in lines)
     in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
@@ -245,7 +245,7 @@ def _reformatted(lines: Iterable[OwnedLine], own: Iterable[OwnedLine]) -> dict[i
     return found
 
 
-def _with_heading(text: str) -> str:
+def with_work_heading(text: str) -> str:
     """Rename the heading `## Backlog` of a plan without work items: a person may have restored such an old plan."""
     return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 

@@ -156,9 +156,13 @@ def signed(text: str, key: str) -> str:
 
 
 def signers(text: str) -> set[str]:
-    """Return the keys of the ledgers that a text's front matter names: several if git has merged their texts."""
+    """Return the keys of the ledgers that a text's front matter names.
+
+    Several if git has merged their texts, or one and "" if it has kept one key but two times of writing.
+    """
     front = FRONT.match(text)
-    return {*_LEDGER.findall(front.group())} if front else set()
+    keys = {*_LEDGER.findall(front.group())} if front else set()
+    return keys | {""} if front and keys and front.group().count("\nwritten: ") > 1 else keys
 
 
 def with_front_of(text: str, other: str) -> str:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.catalog_document import read_line
-from orchestra_mem.core.documents.document_merge import at_line, with_rows
+from orchestra_mem.core.documents.document_merge import at_line, with_rows, with_work_heading
 from orchestra_mem.core.documents.episodic import with_front_of
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
 from orchestra_mem.core.documents.merge import merge
@@ -26,7 +26,7 @@ from orchestra_mem.core.documents.owned_lines import (
     owned_lines,
     shows,
 )
-from orchestra_mem.core.documents.plan_lines import PlanLine, has_work, render_line, said_title
+from orchestra_mem.core.documents.plan_lines import has_work, render_line, said_title
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT
 
@@ -35,32 +35,35 @@ Told: TypeAlias = Mapping[str, Sequence[str]]
 its parent (empty at the top level), and its own."""
 _GIT_ROW = re.compile(r"^(?:[<>|]{7} .*|={7}[ \t\r]*)\n", re.MULTILINE)
 _NUMBER = re.compile(rf"\s*\([KM]\d{{1,18}}\)(?:\s*\((?:perhaps )?superseded(?: by K\d+)?\))?(?=\s*(?:{PIN})?\s*\Z)")
-_WORK_HEADING = re.compile(r"^## Prioritized Backlog(?=[ \t]*\r?$)", re.MULTILINE)
 
 
 def has_others(text: str, own: Iterable[str], told: Callable[[], Told]) -> bool:
     """Check whether git has taken another ledger's lines into a text that names only this ledger.
 
-    Such a line has the words of another number in the ledger's `own` texts, or a number that these lack and that means
-    something else, or nothing, in the ledger.
+    Such a line has the words of another number in the ledger's `own` texts; or a number that these lack and that means
+    something else, or nothing, in the ledger; or a number whose own line stands as well, and that is not alike.
     """
-    known = {each for shown in own for each in _numbered(shown)}
-    found = _numbered(text) - known
-    numbers, words = dict(known), {said: number for number, said in known}
-    if any(words.get(said, number) != number for number, said in found):
+    known, now = {each for shown in own for each in _numbered(shown)}, _numbered(text)
+    numbers, words, standing = dict(known), {said: number for number, said in known}, dict(now & known)
+    if any(words.get(said, number) != number for number, said in now - known):
         return True
-    found = {(number, said) for number, said in found if number not in numbers}
-    ledger = told() if found else {}
-    return any(not any(_same(said, _bare(each)) for each in ledger.get(number, ())) for number, said in found)
+    doubted = [(number, said) for number, said in now - known if number in standing or number not in numbers]
+    ledger = told() if doubted else {}
+    return any(
+        not any(_same(said, _bare(each)) for each in ledger.get(number, ()))
+        and not (number in standing and _is_alike(said, standing[number]))
+        for number, said in doubted
+    )
 
 
 def taken_in(text: str, before: str, told: Told) -> str:
-    """Return the own text `before` with the new lines of a text that another ledger has numbered; they lose the numbers.
+    """Add to the own text `before` the new lines, without numbers, of a text that another ledger has numbered.
 
     Of what belongs to no ledger, such as prose, lines that the other text lacks are removed: git has merged it.
     """
     text = _gathered(_GIT_ROW.sub("", text) if "<<<<<<< " in text else text)
-    text = text if has_work(before) else _WORK_HEADING.sub("## Backlog", text)
+    if has_work(text) or has_work(before):
+        text, before = with_work_heading(text), with_work_heading(before)
     lines, there = owned_lines(text), {*split_lines(before)}
     own = {line.key: line.row for line in reversed(owned_lines(before)) if line.key}
     known = {_bare(words): number for number, wordings in told.items() for words in wordings if words}
@@ -68,13 +71,13 @@ def taken_in(text: str, before: str, told: Told) -> str:
     changed: dict[int, str | None] = {}
     new: set[int] = set()
     for line, words in zip(lines, _words_of(lines), strict=True):
-        if not line.key and (line.row in there or line.fact is None):
+        if not line.key and (line.row in there or line.fact is None or is_machines(line.row)):
             continue
         key = line.key if line.key[:1] in ("=", "-", "@") else _known(words, known)
         if key is None and not (line.fact and line.fact.state.startswith(" (superseded")):
             new.add(line.place)
             known |= dict.fromkeys(words, "")
-            changed |= at_line(line, _unnumbered(line, changed, has_work(before)))
+            changed |= at_line(line, _unnumbered(line, changed))
         else:
             changed |= at_line(line, own.pop(key or "", None))
     rows = split_lines(text)
@@ -110,9 +113,7 @@ def _words_of(lines: Sequence[OwnedLine]) -> Iterator[list[str]]:
     for line in lines:
         title = titles.get(line.place, "")
         words = [_bare(f"{titles.get(line.plan.under, '')}\n{title}")] if line.plan else []
-        if line.fact:
-            words.append(_bare(title if line.plan and line.plan.number else line.fact.text))
-        yield words
+        yield [*words, *([_bare(line.fact.text)] if line.fact else [])]
 
 
 def _bare(words: str) -> str:
@@ -135,16 +136,17 @@ def _same(said: str, known: str) -> bool:
     return shows(said, known) or shows(known, said)
 
 
-def _unnumbered(line: OwnedLine, changed: Mapping[int, str | None], work: bool) -> str:
-    """Return a line without its number, and without what it says about other numbers.
+def _is_alike(said: str, known: str) -> bool:
+    """Check whether a line may be a person's reworded copy: it shares half of the words."""
+    mine, theirs = {*said.split()}, {*known.split()}
+    return 2 * len(mine & theirs) >= max(len(mine), len(theirs))
 
-    With `work`, a work item stays one, at the top level if its parent's line is gone; otherwise it becomes a fact.
-    """
+
+def _unnumbered(line: OwnedLine, changed: Mapping[int, str | None]) -> str:
+    """Return a line without numbers; a work item is at the top level if its parent's line is gone."""
     plan = line.plan
     if plan is None or not plan.number:
         return _NUMBER.sub("", line.row)
-    if not work:
-        return render_line(PlanLine(number=0, title=plan.title, ticked=plan.ticked, struck=plan.struck, tail=plan.tail))
     indent = plan.indent if changed.get(plan.under, "") is not None else 0
     return render_line(replace(plan, number=0, waits_for=(), progress="", indent=indent))
 
@@ -168,6 +170,8 @@ def _gathered(text: str) -> str:
         said = block.text
         if block.level in (1, 2):
             title = f"{block.level} {block.title.strip().lower()}"
-            said = said.removeprefix(block.heading) if title in parts else said
+            if title in parts:
+                said = said.removeprefix(block.heading).lstrip("\r\n")
+                parts[title][-1] = f"{parts[title][-1].rstrip()}\n" if said else parts[title][-1]
         parts.setdefault(title, []).append(said)
     return "".join(said for each in parts.values() for said in each)
