@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,6 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.catalog_types import ItemFilter
 from orchestra_mem.types import MustKeep, MustKeepStatus
 from orchestra_mem.work_types import WorkKind, WorkStatus
-from tests.memories import edit
 
 MEMORY = ".obra/memory"
 ANNA = "rye bread|oat biscuits|spelt rolls|barley soup|maize bread|wheat beer".split("|")

@@ -200,15 +200,17 @@ class DocumentWriter:
             return read.text, read.text  # no edits since the last read, whatever has changed in the ledgers
         left = last.left or ""
         before = read.text if read else left
-        from orchestra_mem.core.documents.foreign import has_others, taken_in
+        from orchestra_mem.core.documents.foreign import taken_in, without_others_numbers
 
-        is_other = self._is_other(current)
         is_newest = last.digest == digest(current) or written_at(current) == written_at(left)
-        is_stale = not (last.left is None or is_newest or is_other) and bool(current.strip())
-        opened = self.numbered(name, self._opened(name, current, left)) if is_stale else before
-        person = with_numbers_last(self.numbered(name, current), before)
-        if is_other or (signers(current) and has_others(current, (before, opened), partial(self.told, name))):
+        is_signed = bool(self.ledger.key and signers(current))
+        if is_signed and (self._is_other(current) or not (is_newest or self._has_written(name, current))):
             return before, self.numbered(name, taken_in(current, before, self.told(name)))
+        is_stale = not (last.left is None or is_newest) and bool(current.strip())
+        opened = self.numbered(name, self._opened(name, current, left)) if is_stale else before
+        if is_signed:
+            current = without_others_numbers(current, (before, opened), partial(self.told, name))
+        person = with_numbers_last(self.numbered(name, current), before)
         if not is_stale:
             return before, person
         from orchestra_mem.core.documents.document_merge import apply_stale_edit
@@ -221,6 +223,10 @@ class DocumentWriter:
     def _is_other(self, text: str) -> bool:
         """Check whether a text names another ledger; texts of earlier releases name none."""
         return bool(self.ledger.key and signers(text) - {self.ledger.key})
+
+    def _has_written(self, name: str, text: str) -> bool:
+        """Check whether the machine has written a document at the time that a text names."""
+        return any(written_at(each) == written_at(text) for each in self.ledger.written_files(name))
 
     def _opened(self, name: str, current: str, left: str) -> str:
         """Return the text that an editor had open when it saved `current`.

@@ -8,7 +8,8 @@ the state that the ledger knows; any other line is a person's new one. A missing
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -33,27 +34,28 @@ from orchestra_mem.types import CUT
 Told: TypeAlias = Mapping[str, Sequence[str]]
 """The wordings of a ledger's facts and items by number, such as `K3`. Those of a work item are two lines: the title of
 its parent (empty at the top level), and its own."""
+_LETTERS = ("K", "M", "#")
 _GIT_ROW = re.compile(r"^(?:[<>|]{7} .*|={7}[ \t\r]*)\n", re.MULTILINE)
 _NUMBER = re.compile(rf"\s*\([KM]\d{{1,18}}\)(?:\s*\((?:perhaps )?superseded(?: by K\d+)?\))?(?=\s*(?:{PIN})?\s*\Z)")
 
 
-def has_others(text: str, own: Iterable[str], told: Callable[[], Told]) -> bool:
-    """Check whether git has taken another ledger's lines into a text that names only this ledger.
+def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Told]) -> str:
+    """Return a text that names only this ledger without the numbers of lines that git has taken from another's text.
 
-    Such a line has the words of another number in the ledger's `own` texts; or a number that these lack and that means
-    something else, or nothing, in the ledger; or a number whose own line stands as well, and that is not alike.
+    Such a line has the number of a line that stands as well, or one that the ledger's `own` texts do not show and that
+    means something else, or nothing, in the ledger. A person's reworded copy of a line becomes a new line, too.
     """
     known, now = {each for shown in own for each in _numbered(shown)}, _numbered(text)
-    numbers, words, standing = dict(known), {said: number for number, said in known}, dict(now & known)
-    if any(words.get(said, number) != number for number, said in now - known):
-        return True
-    doubted = [(number, said) for number, said in now - known if number in standing or number not in numbers]
-    ledger = told() if doubted else {}
-    return any(
-        not any(_same(said, _bare(each)) for each in ledger.get(number, ()))
-        and not (number in standing and _is_alike(said, standing[number]))
-        for number, said in doubted
-    )
+    numbers, standing = {number for number, _ in known}, {number for number, _ in now & known}
+    ledger = told() if any(number not in numbers for number, _ in now) else {}
+    lines, counts = owned_lines(text), Counter(line.key for line in owned_lines(own[0]))
+    changed: dict[int, str | None] = {}
+    for line, (said, *_) in zip(lines, _words_of(lines), strict=True):
+        is_copy = line.key in standing and counts[line.key] == 1 and (line.key, said) not in known
+        is_hidden = line.key[:1] in _LETTERS and line.key not in numbers
+        if is_copy or (is_hidden and not any(_same(said, _bare(each)) for each in ledger.get(line.key, ()))):
+            changed |= at_line(line, _unnumbered(line, {}))
+    return with_rows(text, changed)
 
 
 def taken_in(text: str, before: str, told: Told) -> str:
@@ -101,9 +103,7 @@ def _numbered(text: str) -> set[tuple[str, str]]:
     """Return the numbers of the facts and items in a text, each with its words."""
     lines = owned_lines(text)
     return {
-        (line.key, words[0])
-        for line, words in zip(lines, _words_of(lines), strict=True)
-        if line.key[:1] in ("K", "M", "#")
+        (line.key, words[0]) for line, words in zip(lines, _words_of(lines), strict=True) if line.key[:1] in _LETTERS
     }
 
 
@@ -113,7 +113,7 @@ def _words_of(lines: Sequence[OwnedLine]) -> Iterator[list[str]]:
     for line in lines:
         title = titles.get(line.place, "")
         words = [_bare(f"{titles.get(line.plan.under, '')}\n{title}")] if line.plan else []
-        yield [*words, *([_bare(line.fact.text)] if line.fact else [])]
+        yield [*words, *([_bare(line.fact.text)] if line.fact else ())] or [""]
 
 
 def _bare(words: str) -> str:
@@ -134,12 +134,6 @@ def _known(words: Sequence[str], known: Mapping[str, str]) -> str | None:
 
 def _same(said: str, known: str) -> bool:
     return shows(said, known) or shows(known, said)
-
-
-def _is_alike(said: str, known: str) -> bool:
-    """Check whether a line may be a person's reworded copy: it shares half of the words."""
-    mine, theirs = {*said.split()}, {*known.split()}
-    return 2 * len(mine & theirs) >= max(len(mine), len(theirs))
 
 
 def _unnumbered(line: OwnedLine, changed: Mapping[int, str | None]) -> str:
