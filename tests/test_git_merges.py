@@ -139,7 +139,7 @@ def pair(tmp_path: Path) -> Pair:
 
 @pytest.mark.parametrize("way", ["union", "ours", "theirs", "all ours", "all theirs", "markers"])
 def test_neither_takes_the_others_line_for_an_edit_of_its_own(pair: Pair, way: str) -> None:
-    """After five rounds of recording and merging, each fact and item of either stands as it was, and nothing doubles."""
+    """After five rounds of recording and merging, what either recorded stands as it was, and nothing doubles."""
     anna, ben = pair(way)
     for thing, other_thing in zip(ANNA[1:], BEN[1:], strict=True):
         for who, other, what in (anna, ben, thing), (ben, anna, other_thing):

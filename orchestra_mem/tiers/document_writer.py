@@ -20,7 +20,6 @@ from pathlib import Path
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark
 from orchestra_mem.core.documents.episodic import (
     digest,
-    signed,
     signers,
     timeless,
     with_front_of,
@@ -339,7 +338,7 @@ class DocumentWriter:
         """Plan the write of a document. None if its content would not change: the file is then left as it is."""
         current = self.store.read_to_change(self.path(name))
         last = self.last_written(name, current)
-        text = with_later_time(signed(text, self.ledger.key), last.text or "")
+        text = with_later_time(text, last.text or "")
         untouched = current is not None and last.digest == digest(current)
         since = self.clock() - _TOLD_FOR if current and current.strip() else self.clock()
         if any(notice.subject == name and notice.time <= since for notice in self.ledger.notices()):

@@ -21,7 +21,7 @@ from orchestra_mem.core.documents.catalog_document import (
     shown_name,
 )
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
-from orchestra_mem.core.documents.episodic import with_time_of
+from orchestra_mem.core.documents.episodic import signed, with_time_of
 from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.owned_lines import fact_edits, with_numbers
 from orchestra_mem.core.text import squeeze, visible
@@ -375,7 +375,8 @@ class CatalogDocuments(EditedDocuments):
     def _text(self, agent: str) -> str:
         where = ItemFilter(agents=[agent], limit=MOST_SHOWN, by_priority=True)
         items = sorted(self.items.items(where), key=lambda item: item.number)
-        return render_catalog(agent, items, self.items.count(where), self.catalog.clock())
+        text = render_catalog(agent, items, self.items.count(where), self.catalog.clock())
+        return signed(text, self.ledger.key)
 
 
 def _without(marks: Sequence[str], text: str) -> str:

@@ -18,7 +18,7 @@ from itertools import accumulate, takewhile
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document
+from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, signed
 from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.core.documents.owned_lines import with_numbers
 from orchestra_mem.core.text import squeeze
@@ -233,9 +233,12 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
         def texts() -> dict[str, str]:
             view = known()
-            return {name: render_document(name, view) for name in self.only}
+            return {name: self._rendered(name, view) for name in self.only}
 
         return self.writers[0].write_all(texts, reason)
+
+    def _rendered(self, name: DocumentName, view: ProjectView) -> str:
+        return signed(render_document(name, view), self.ledger.key)
 
     def create_missing(self, view: ProjectView) -> None:
         """Write the missing documents. Existing ones stay untouched, even if they appear in the meantime.
@@ -244,7 +247,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             StorageError: a document could not be written.
         """
         missing = [name for name in self.only if self.store.state(self.path(name)) is None]
-        texts: dict[str, str] = {name: render_document(name, view) for name in missing}
+        texts: dict[str, str] = {name: self._rendered(name, view) for name in missing}
         # An editor may move its file away for a moment. A file that comes back must be read before it is written.
         for error in self.writers[0].write_all(lambda: texts, VersionReason.REFRESH).values():
             if not isinstance(error, DocumentConflictError):
