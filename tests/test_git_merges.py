@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.catalog_types import ItemFilter
 from orchestra_mem.types import MustKeep, MustKeepStatus
 from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.memories import edit
 
 MEMORY = ".obra/memory"
 ANNA = "rye bread|oat biscuits|spelt rolls|barley soup|maize bread|wheat beer".split("|")
@@ -60,31 +63,28 @@ class Clone:
     """A person's working copy: a memory, and git with its documents but not its database. `own`: What it recorded."""
 
     folder: Path
+    memory: OrchestratorContextManager
     own: dict[object, object] = field(default_factory=dict)
-
-    def opened(self) -> OrchestratorContextManager:
-        """Open the memory."""
-        return open_memory(self.folder)
+    last: Known = field(default_factory=lambda: Known(facts={}, work={}, learnt=[]))
 
     def record(self, thing: str) -> None:
         """Record a decision, a rule, an open item, work and an observation about a thing; commit the documents."""
-        with self.opened() as memory:
-            before = Known.by(memory)
-            memory.record_operation("decision", {"text": f"We decided to keep the {thing} in the cellar."})
-            memory.record_operation("message", {"role": "user", "text": f"Never paint the {thing} on a Friday."})
-            memory.record_operation("message", {"role": "user", "text": f"TODO: weigh the {thing} before lunch."})
-            epic = memory.state.create(WorkKind.EPIC, f"Sell the {thing}")
-            memory.state.create(WorkKind.STORY, "Ask for prices", parent=epic.id)
-            memory.catalog.store({"content": f"One {thing} costs nine euros.", "agent": "ada"})
-            now = Known.by(memory)
+        memory, before = self.memory, self.last
+        memory.record_operation("decision", {"text": f"We decided to keep the {thing} in the cellar."})
+        memory.record_operation("message", {"role": "user", "text": f"Never paint the {thing} on a Friday."})
+        memory.record_operation("message", {"role": "user", "text": f"TODO: weigh the {thing} before lunch."})
+        epic = memory.state.create(WorkKind.EPIC, f"Sell the {thing}")
+        memory.state.create(WorkKind.STORY, "Ask for prices", parent=epic.id)
+        memory.catalog.store({"content": f"One {thing} costs nine euros.", "agent": "ada"})
+        now = self.known()
         self.own |= {number: now.facts[number].text for number in now.facts.keys() - before.facts.keys()}
         self.own |= {f"#{number}": now.work[number] for number in now.work.keys() - before.work.keys()}
         self.commit()
 
     def known(self) -> Known:
         """Return what the memory knows after it has read and written its documents."""
-        with self.opened() as memory:
-            return Known.by(memory)
+        self.last = Known.by(self.memory)
+        return self.last
 
     def commit(self) -> None:
         """Commit the documents as they are."""
@@ -102,6 +102,7 @@ class Clone:
 
     def merge(self, other: Clone, way: str = "union") -> Known:
         """Merge the other's commits as people resolve conflicts; let the memory read the result, and commit it."""
+        self.commit()
         git(self.folder, "fetch", "-q", str(other.folder), "main")
         option = {"ours": ["-X", "ours"], "theirs": ["-X", "theirs"]}.get(way, [])
         git(self.folder, "merge", "-q", "--no-edit", *option, "FETCH_HEAD", fails=True)
@@ -119,22 +120,29 @@ Pair = Callable[[str], tuple[Clone, Clone]]
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Pair:
+def pair(tmp_path: Path) -> Iterator[Pair]:
     """Make Anna's project, and Ben's new clone of it."""
+    with ExitStack() as stack:
 
-    def made(way: str = "union") -> tuple[Clone, Clone]:
-        anna, ben = Clone(folder=tmp_path / "anna"), Clone(folder=tmp_path / "ben")
-        anna.folder.mkdir()
-        git(anna.folder, "init", "-q", "-b", "main")
-        (anna.folder / ".gitignore").write_text(".obra/*\n!.obra/memory\n.obra/memory/versions\n")
-        if way == "union":
-            (anna.folder / ".gitattributes").write_text(f"{MEMORY}/** merge=union\n")
-        git(anna.folder, "add", ".")
-        anna.record(ANNA[0])
-        git(tmp_path, "clone", "-q", "anna", "ben")
-        return anna, ben
+        def opened(name: str) -> Clone:
+            return Clone(folder=tmp_path / name, memory=stack.enter_context(open_memory(tmp_path / name)))
 
-    return made
+        def made(way: str) -> tuple[Clone, Clone]:
+            folder = tmp_path / "anna"
+            folder.mkdir()
+            git(folder, "init", "-q", "-b", "main")
+            (folder / ".gitignore").write_text(".obra/*\n!.obra/memory\n.obra/memory/versions\n")
+            if way == "union":
+                (folder / ".gitattributes").write_text(f"{MEMORY}/** merge=union\n")
+            git(folder, "add", ".")
+            anna = opened("anna")
+            anna.record(ANNA[0])
+            git(tmp_path, "clone", "-q", "anna", "ben")
+            ben = opened("ben")
+            ben.known()
+            return anna, ben
+
+        yield made
 
 
 @pytest.mark.parametrize("way", ["union", "ours", "theirs", "all ours", "all theirs", "markers"])
@@ -159,3 +167,80 @@ def test_neither_takes_the_others_line_for_an_edit_of_its_own(pair: Pair, way: s
     for who in (anna, ben):
         rows = [row for row in who.text().split("\n") if row.startswith(("#", "written: ", "**")) or "(K" in row]
         assert [row for row, count in Counter(rows).items() if count > 4] == []
+
+
+def test_an_edit_of_a_line_by_the_other_is_no_edit_here(pair: Pair) -> None:
+    """Lines that the other deletes, strikes out, ticks or rewords stand here; what the other rewords is new here."""
+    anna, ben = pair("union")
+    ben.record(BEN[0])
+    anna.merge(ben)
+    edit(anna.path("decision_log"), ("keep the brass lamp in the cellar", "sell the brass lamp"))
+    rows = anna.path("project_state").read_text().split("\n")
+    anna.path("project_state").write_text("\n".join(row for row in rows if "Never paint the brass lamp" not in row))
+    plan = anna.path("work_plan").read_text().replace("- TODO: weigh the brass", "- [x] TODO: weigh the brass")
+    rows = [row.replace("- [ ]", "- [x]") if "brass lamp (epic" in row else row for row in plan.split("\n")]
+    anna.path("work_plan").write_text("\n".join(rows))
+    anna.known()
+    anna.commit()
+    known = ben.merge(anna)
+    now: dict[object, object] = {number: fact.text for number, fact in known.facts.items()}
+    assert {number: now.get(number) for number in ben.own if isinstance(number, int)} == {
+        number: text for number, text in ben.own.items() if isinstance(number, int)
+    }
+    assert {fact.status for fact in known.facts.values()} == {STANDING}
+    assert {item[2] for item in known.work.values()} == {WorkStatus.PENDING}
+    assert "We decided to sell the brass lamp." in now.values()
+    assert "Never paint the brass lamp on a Friday." in ben.path("project_state").read_text()
+
+
+def test_a_persons_prose_is_as_git_merges_it(pair: Pair) -> None:
+    """A paragraph that one adds is in the other's document, and one that one deletes is deleted there."""
+    anna, ben = pair("union")
+    anna.path("project_state").write_text(anna.path("project_state").read_text() + "\n## Notes\n\nAsk Joan first.\n")
+    anna.known()
+    anna.commit()
+    ben.merge(anna)
+    assert "## Notes\n\nAsk Joan first.\n" in ben.path("project_state").read_text()
+    edit(ben.path("project_state"), ("Ask Joan first.\n", "Ask Grace first.\n"))
+    ben.known()
+    ben.commit()
+    anna.merge(ben)
+    assert "## Notes\n\nAsk Grace first.\n" in anna.path("project_state").read_text()
+    assert "Ask Joan" not in anna.path("project_state").read_text()
+
+
+@pytest.mark.parametrize("front", ["", 'ledger: "{}"\n', "ledger:   {}\n"])
+def test_a_document_of_this_ledger_or_of_an_earlier_release_is_trusted(tmp_path: Path, front: str) -> None:
+    """Without the key, as earlier releases wrote it, or with a formatted one, a changed line is an edit of its fact."""
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("message", {"role": "user", "text": "Never deploy on a Friday."})
+        memory.refresh()
+        path = tmp_path / MEMORY / "project_state.md"
+        text = path.read_text()
+        key = text.split("\n")[1].removeprefix("ledger: ")
+        assert key.startswith("L")
+        path.write_text(text.replace(f"ledger: {key}\n", front.format(key)).replace("a Friday.", "a Sunday."))
+        memory.refresh()
+        assert [(fact.id, fact.text) for fact in memory.facts(standing=False)] == [(1, "Never deploy on a Sunday.")]
+        assert "Never deploy" in memory.get_orchestrator_context("go on", max_tokens=600).render()
+        assert key not in memory.get_orchestrator_context("go on", max_tokens=600).render()
+
+
+def test_copies_of_a_memory_do_not_take_each_others_lines_for_edits(tmp_path: Path) -> None:
+    """A copied folder has the same key, but its document names a time at which this ledger has not written."""
+    said = "Never deploy on a Friday.", "Never paint the door on a Monday.", "Never sell the lamp on a Sunday."
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.mkdir()
+    with open_memory(one) as memory:
+        memory.record_operation("message", {"role": "user", "text": said[0]})
+        memory.refresh()
+    shutil.copytree(one, other)
+    for folder, text in (one, said[1]), (other, said[2]):
+        with open_memory(folder) as memory:
+            memory.record_operation("message", {"role": "user", "text": text})
+            memory.refresh()
+    shutil.copy(other / MEMORY / "project_state.md", one / MEMORY / "project_state.md")
+    with open_memory(one) as memory:
+        memory.refresh()
+        facts = memory.facts(standing=False)
+        assert [(fact.text, fact.status) for fact in facts] == [(each, STANDING) for each in said]
