@@ -18,14 +18,7 @@ from math import inf
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark
-from orchestra_mem.core.documents.episodic import (
-    digest,
-    signers,
-    timeless,
-    with_front_of,
-    with_later_time,
-    written_at,
-)
+from orchestra_mem.core.documents.episodic import digest, signers, timeless, with_front_of, with_later_time, written_at
 from orchestra_mem.core.documents.owned_lines import owned_keys, with_numbers_last, with_removed_items
 from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.errors import DocumentConflictError, StorageError
@@ -53,21 +46,14 @@ class EditedText:
     `base` is the machine's own last text, "" if there is none. `before` and `said` are the document before and after
     the edits, with known numbers of facts and items. `before` is the text last read or last written by the machine,
     whichever is later. If people edited an older text, `before` also has the facts and items that they deleted from the
-    older text and that the machine no longer shows.
-
-    `is_other`: Whether the document names another ledger.
+    older text and that the machine no longer shows. `has_work`: Whether boxes in the plan are work items, not facts.
     """
 
     base: str
     before: str
     said: str
     digest: str
-    is_other: bool
-
-    @property
-    def has_work(self) -> bool:
-        """Whether boxes in the work plan are work items rather than facts."""
-        return has_work(self.base) or (self.is_other and has_work(self.said))
+    has_work: bool
 
     @property
     def as_read(self) -> ReadDocument:
@@ -164,9 +150,9 @@ class DocumentWriter:
         texts: dict[str, EditedText] = {}
         for name, current, last in self._standing():
             before, said = self._edit_of(name, current, last)
-            texts[name] = EditedText(
-                base=last.text or "", before=before, said=said, digest=digest(current), is_other=self._is_other(current)
-            )
+            base, is_other = last.text or "", self._is_other(current)
+            work = has_work(base) or (is_other and has_work(said))
+            texts[name] = EditedText(base=base, before=before, said=said, digest=digest(current), has_work=work)
             if not self._is_read(name, current, last):
                 self.ledger.resolve_notices(name, self.clock())
             is_old = written_at(said) != written_at(current) and not self._is_read(name, current, last)
@@ -203,8 +189,9 @@ class DocumentWriter:
 
         is_newest = last.digest == digest(current) or written_at(current) == written_at(left)
         is_signed = bool(self.ledger.key and signers(current))
-        if is_signed and (self._is_other(current) or not (is_newest or self._has_written(name, current))):
-            return before, self.numbered(name, taken_in(current, before, self.told(name)))
+        is_other, time = self._is_other(current), written_at(current)
+        if is_signed and (is_other or not (is_newest or time in map(written_at, self.ledger.written_files(name)))):
+            return before, self.numbered(name, taken_in(current, before, self.told(name), prose=is_other))
         is_stale = not (last.left is None or is_newest) and bool(current.strip())
         opened = self.numbered(name, self._opened(name, current, left)) if is_stale else before
         if is_signed:
@@ -222,10 +209,6 @@ class DocumentWriter:
     def _is_other(self, text: str) -> bool:
         """Check whether a text names another ledger; texts of earlier releases name none."""
         return bool(self.ledger.key and signers(text) - {self.ledger.key})
-
-    def _has_written(self, name: str, text: str) -> bool:
-        """Check whether the machine has written a document at the time that a text names."""
-        return any(written_at(each) == written_at(text) for each in self.ledger.written_files(name))
 
     def _opened(self, name: str, current: str, left: str) -> str:
         """Return the text that an editor had open when it saved `current`.

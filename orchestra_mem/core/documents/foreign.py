@@ -58,10 +58,10 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Tol
     return with_rows(text, changed)
 
 
-def taken_in(text: str, before: str, told: Told) -> str:
+def taken_in(text: str, before: str, told: Told, *, prose: bool) -> str:
     """Add to the own text `before` the new lines, without numbers, of a text that another ledger has numbered.
 
-    Of what belongs to no ledger, such as prose, lines that the other text lacks are removed: git has merged it.
+    `prose`: Whether to remove lines that belong to no ledger and that the text lacks, because git has merged them.
     """
     text = _gathered(_GIT_ROW.sub("", text) if "<<<<<<< " in text else text)
     if has_work(text) or has_work(before):
@@ -84,19 +84,14 @@ def taken_in(text: str, before: str, told: Told) -> str:
             changed |= at_line(line, own.pop(key or "", None))
     rows = split_lines(text)
     gone = [place for place in _explanations(text, new) if rows[place] not in there]
-    return joined(before, with_rows(text, dict.fromkeys(gone) | changed))
-
-
-def joined(own: str, other: str) -> str:
-    """Add to an own text the lines that only the other text has; remove a person's lines that the other text lacks."""
-    if not own.strip():
+    other = with_rows(text, dict.fromkeys(gone) | changed)
+    if not before.strip():
         return other
-    other = with_front_of(other, own)
-    rows, there = {*split_lines(own)}, {*split_lines(other)}
-    gone = {*free_rows(own)} - there
-    own = "\n".join(row for row in own.split("\n") if row.removesuffix("\r") not in gone)
-    base = "\n".join(row for row in other.split("\n") if row.removesuffix("\r") in rows)
-    return merge(base, other, own, both=True).text
+    other = with_front_of(other, before)
+    removed = {*free_rows(before)}.difference(split_lines(other)) if prose else ()
+    before = "\n".join(row for row in before.split("\n") if row.removesuffix("\r") not in removed)
+    base = "\n".join(row for row in other.split("\n") if row.removesuffix("\r") in there)
+    return merge(base, other, before, both=True).text
 
 
 def _numbered(text: str) -> set[tuple[str, str]]:
