@@ -193,6 +193,22 @@ def test_an_edit_of_a_line_by_the_other_is_no_edit_here(pair: Pair) -> None:
     assert "Never paint the brass lamp on a Friday." in ben.path("project_state").read_text()
 
 
+def test_what_a_person_ends_of_the_others_stays_ended_here(pair: Pair) -> None:
+    """A line taken over from the other is deleted or ticked like any other, and the other's text does not undo it."""
+    anna, ben = pair("union")
+    rows = ben.path("project_state").read_text().split("\n")
+    ben.path("project_state").write_text("\n".join(row for row in rows if "Never paint the rye bread" not in row))
+    edit(ben.path("work_plan"), ("- TODO: weigh the rye bread", "- [x] TODO: weigh the rye bread"))
+    ended = {fact.id: fact.status for fact in ben.known().facts.values() if fact.status is not STANDING}
+    assert sorted(ended.values()) == [MustKeepStatus.DONE, MustKeepStatus.REMOVED]
+    for thing in ANNA[1:3]:
+        anna.record(thing)
+        known = ben.merge(anna)
+        anna.merge(ben)
+        assert {fact.id: fact.status for fact in known.facts.values() if fact.status is not STANDING} == ended
+        assert "Never paint the rye bread" not in ben.path("project_state").read_text()
+
+
 def test_a_persons_prose_is_as_git_merges_it(pair: Pair) -> None:
     """A paragraph that one adds is in the other's document, and one that one deletes is deleted there."""
     anna, ben = pair("union")
