@@ -88,7 +88,8 @@ def taken_in(text: str, before: str, told: Told, *, prose: bool) -> str:
     if not before.strip():
         return other
     other = with_front_of(other, before)
-    removed = {*free_rows(before)}.difference(split_lines(other)) if prose else ()
+    kept = {row for line in owned_lines(before) if line.key for row in line.row.split("\n")}.union(split_lines(other))
+    removed = {*free_rows(before)} - kept if prose else ()
     before = "\n".join(row for row in before.split("\n") if row.removesuffix("\r") not in removed)
     base = "\n".join(row for row in other.split("\n") if row.removesuffix("\r") in there)
     return merge(base, other, before, both=True).text
