@@ -114,7 +114,7 @@ def _with_head(damaged: str, good: str) -> str:
 MARKER = "<!-- conflict 3f9a1c: the line above is yours and stands. Delete this block. -->"
 DAMAGES = {
     "broken YAML": Damage(do=_text(lambda text: text.replace("format: 1", "format: [1", 1)),
-        problem=":3: is not valid YAML", left=False, mend=_with_head),
+        problem=":{line}: is not valid YAML", left=False, mend=_with_head),
     "no front matter": Damage(do=_text(lambda text: text[_front_end(text) :]),
         problem=":1: the front matter is missing", left=False, mend=_with_head),
     "open front matter": Damage(do=_text(lambda text: text.replace("\n---\n", "\n", 1)),
@@ -330,6 +330,8 @@ def _line(path: Path, kind: str) -> int:
     if not path.is_file() or path.is_symlink():
         return 0
     lines = path.read_bytes().split(b"\n")
+    if kind == "broken YAML":
+        return lines.index(b"format: [1") + 2
     if kind == "open front matter":
         return 10 if b"---" in lines[1:] else 1  # in a session document, a later rule closes it
     if kind == "two front matters":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod
 
 from orchestra_mem.adapters.config_files import template_files
-from orchestra_mem.adapters.database import project_id, project_key
+from orchestra_mem.adapters.database import ledger_key, project_id, project_key
 from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
@@ -121,7 +121,7 @@ class Wiring:
             if self.settings.storage.url:
                 self.settings = named_by_memory(self.database, place.home, self.settings)
         self.project = self.settings.project.title or place.project.name
-        self.log, self.ledger = EventLog(self.database), Ledger(self.database)
+        self.log, self.ledger = EventLog(self.database), Ledger(self.database, ledger_key(self.database))
         try:
             self.store = own
             if self.settings.storage.url:

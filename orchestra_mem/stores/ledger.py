@@ -83,10 +83,12 @@ class Ledger(Stored):
 
     Attributes:
         words: Index of the facts by their words.
+        key: Names this ledger in the documents that it numbers; empty if nothing is to be written.
     """
 
-    def __init__(self, database: SqlDatabase) -> None:
+    def __init__(self, database: SqlDatabase, key: str = "") -> None:
         super().__init__(database)
+        self.key = key
         self.words = FactWords(database)
 
     def add_summaries(self, summaries: Sequence[Summary]) -> None:

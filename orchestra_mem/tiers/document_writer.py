@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from math import inf
 from pathlib import Path
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark
-from orchestra_mem.core.documents.episodic import digest, timeless, with_later_time, written_at
+from orchestra_mem.core.documents.episodic import digest, signers, timeless, with_front_of, with_later_time, written_at
 from orchestra_mem.core.documents.fact_lines import with_numbers_last
 from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys, with_removed_items
+from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
@@ -50,13 +52,14 @@ class EditedText:
     `base` is the machine's own last text, "" if there is none. `before` and `said` are the document before and after
     the edits, with known numbers of facts and items. `before` is the text last read or last written by the machine,
     whichever is later. If people edited an older text, `before` also has the facts and items that they deleted from the
-    older text and that the machine no longer shows.
+    older text and that the machine no longer shows. `has_work`: Whether boxes in the plan are work items, not facts.
     """
 
     base: str
     before: str
     said: str
     digest: str
+    has_work: bool
 
     @property
     def as_read(self) -> ReadDocument:
@@ -87,6 +90,8 @@ class DocumentWriter:
         names: Returns the names of all documents.
         numbered: Takes a document's name and text; returns the text with the numbers of facts or items added to lines
             that people wrote. All other bytes stay.
+        told: Takes a document's name; returns the wordings of the ledger's facts and items, to find them in a text that
+            another ledger has numbered.
         by_people: Takes numbers such as `K12` or `#5`; returns those whose facts or items people wrote or removed.
         keep_versions: Number of versions written by the machine that are kept per document.
     """
@@ -97,6 +102,7 @@ class DocumentWriter:
     path: Callable[[str], Path]
     names: Callable[[], Collection[str]]
     numbered: Callable[[str, str], str]
+    told: Callable[[str], Mapping[str, Sequence[str]]]
     by_people: Callable[[Collection[str]], set[str]]
     keep_versions: int
     _is_busy: bool = field(default=False, init=False)
@@ -150,7 +156,9 @@ class DocumentWriter:
         texts: dict[str, EditedText] = {}
         for name, current, last in self._standing():
             before, said = self._edit_of(name, current, last)
-            texts[name] = EditedText(base=last.text or "", before=before, said=said, digest=digest(current))
+            base, is_other = last.text or "", self._is_other(current)
+            work = has_work(base) or (is_other and has_work(said))
+            texts[name] = EditedText(base=base, before=before, said=said, digest=digest(current), has_work=work)
             if not self._is_read(name, current, last):
                 self.ledger.resolve_notices(name, self.clock())
             is_old = written_at(said) != written_at(current) and not self._is_read(name, current, last)
@@ -183,17 +191,30 @@ class DocumentWriter:
             return read.text, read.text  # no edits since the last read, whatever has changed in the ledgers
         left = last.left or ""
         before = read.text if read else left
+        from orchestra_mem.core.documents.foreign import taken_in, without_others_numbers
+
+        is_newest = last.digest == digest(current) or written_at(current) == written_at(left)
+        is_signed = bool(self.ledger.key and signers(current))
+        is_other, time = self._is_other(current), written_at(current)
+        if is_signed and (is_other or not (is_newest or time in map(written_at, self.ledger.written_files(name)))):
+            return before, self.numbered(name, taken_in(current, before, self.told(name), prose=is_other))
+        is_stale = not (last.left is None or is_newest) and bool(current.strip())
+        opened = self.numbered(name, self._opened(name, current, left)) if is_stale else before
+        if is_signed:
+            current = without_others_numbers(current, (before, opened), partial(self.told, name))
         person = with_numbers_last(self.numbered(name, current), before)
-        is_newest = last.digest == digest(current) or written_at(current) == written_at(last.left or "")
-        if last.left is None or is_newest or not current.strip():
+        if not is_stale:
             return before, person
         from orchestra_mem.core.documents.document_merge import apply_stale_edit
 
-        opened = self.numbered(name, self._opened(name, current, last.left))
         keys = {key for key in owned_keys(person).values() if key[0] in "KM#"}
         # Someone has put back what the last read has and the machine's last text lacks: an older text does not undo it.
         own = self.by_people(keys) | (keys.intersection(owned_keys(before).values()) - {*owned_keys(left).values()})
         return with_removed_items(before, opened, person), apply_stale_edit(opened, left, person, own)
+
+    def _is_other(self, text: str) -> bool:
+        """Check whether a text names another ledger; texts of earlier releases name none."""
+        return bool(self.ledger.key and signers(text) - {self.ledger.key})
 
     def _opened(self, name: str, current: str, left: str) -> str:
         """Return the text that an editor had open when it saved `current`.
@@ -328,9 +349,13 @@ class DocumentWriter:
         if current.strip() and not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
         _, said = self._edit_of(name, current, last)
-        from orchestra_mem.core.documents.document_merge import merged
+        from orchestra_mem.core.documents.document_merge import merged, shared
 
-        found = merged(last.text, text, said)
+        base = last.text
+        if base is None and self._is_other(said):  # as in a new clone
+            said = with_front_of(said, text)
+            base = shared(text, said)
+        found = merged(base, text, said)
         marked = mark(found)
         if current.strip() and not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))

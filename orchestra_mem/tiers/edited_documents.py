@@ -21,11 +21,11 @@ from orchestra_mem.core.documents.catalog_document import (
     shown_name,
 )
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
-from orchestra_mem.core.documents.episodic import with_time_of
+from orchestra_mem.core.documents.episodic import signed, with_time_of
 from orchestra_mem.core.documents.fact_lines import fact_edits, with_numbers, without_numbers
 from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.owned_lines import owned_keys
-from orchestra_mem.core.text import squeeze
+from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.errors import DocumentError, NotFoundError, OrchestraMemError, StorageError
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.stores import CatalogStore, Ledger
@@ -250,7 +250,7 @@ class CatalogDocuments(EditedDocuments):
         """Create the writer of the documents."""
         writer = DocumentWriter(
             ledger=self.ledger, store=self.store, clock=self.catalog.clock, names=self._agents, numbered=self._numbered,
-            path=lambda name: self.folder / f"{shown_name(name)}.md", by_people=self._by_people,
+            told=self._told, path=lambda name: self.folder / f"{shown_name(name)}.md", by_people=self._by_people,
             keep_versions=self.keep_versions,
         )  # fmt: skip
         super().__init__(writer)
@@ -271,6 +271,10 @@ class CatalogDocuments(EditedDocuments):
         items = self.items.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
         known = {squeeze(item.content): f"M{item.number}" for item in items if item.author is Author.PERSON}
         return with_numbers(name, text, lambda said: known.get(read_line(said).content)) if known else text
+
+    def _told(self, name: str) -> dict[str, list[str]]:
+        items = self.items.items(ItemFilter(agents=[self._agents()[name]], statuses=tuple(ItemStatus)))
+        return {f"M{item.number}": [visible(item.content)] for item in items}
 
     def _by_people(self, numbers: Collection[str]) -> set[str]:
         items = self.items.by_number([int(number[1:]) for number in numbers if number[0] == "M"])
@@ -377,7 +381,8 @@ class CatalogDocuments(EditedDocuments):
     def _text(self, agent: str) -> str:
         where = ItemFilter(agents=[agent], limit=MOST_SHOWN, by_priority=True)
         items = sorted(self.items.items(where), key=lambda item: item.number)
-        return render_catalog(agent, items, self.items.count(where), self.catalog.clock())
+        text = render_catalog(agent, items, self.items.count(where), self.catalog.clock())
+        return signed(text, self.ledger.key)
 
 
 def _without(marks: Sequence[str], text: str) -> str:

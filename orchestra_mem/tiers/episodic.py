@@ -18,7 +18,7 @@ from itertools import accumulate, takewhile
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document
+from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, signed
 from orchestra_mem.core.documents.fact_lines import with_numbers
 from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.core.text import squeeze
@@ -171,7 +171,8 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         """Create the writer of the documents, and their short forms."""
         writer = DocumentWriter(
             ledger=self.ledger, store=self.store, clock=self.clock, names=lambda: self.only, numbered=self._numbered,
-            path=lambda name: self.folder / f"{name}.md", by_people=self._by_people, keep_versions=self.keep_versions,
+            told=self._told, path=lambda name: self.folder / f"{name}.md", by_people=self._by_people,
+            keep_versions=self.keep_versions,
         )  # fmt: skip
         super().__init__(writer)
         self.short_forms = ShortForms(
@@ -185,6 +186,11 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             text = self.work.numbered(text)
         known = {squeeze(fact.text): f"K{fact.id}" for fact in self.ledger.by_people() if not fact.operation}
         return with_numbers(name, text, known.get) if known else text
+
+    def _told(self, name: str) -> dict[str, Sequence[str]]:
+        """Return the wordings of all facts, and of the work items for the work plan, by number."""
+        known = {f"K{fact.id}": (fact.text, fact.found) for fact in self.ledger.must_keeps()}
+        return {**known, **(self.work.told() if name == DocumentName.WORK_PLAN else {})}
 
     def _by_people(self, numbers: Collection[str]) -> set[str]:
         """Return those of the numbers whose facts people wrote or removed, or whose work items' lines they deleted."""
@@ -227,9 +233,12 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
         def texts() -> dict[str, str]:
             view = known()
-            return {name: render_document(name, view) for name in self.only}
+            return {name: self._rendered(name, view) for name in self.only}
 
         return self.writers[0].write_all(texts, reason)
+
+    def _rendered(self, name: DocumentName, view: ProjectView) -> str:
+        return signed(render_document(name, view), self.ledger.key)
 
     def create_missing(self, view: ProjectView) -> None:
         """Write the missing documents. Existing ones stay untouched, even if they appear in the meantime.
@@ -238,7 +247,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             StorageError: a document could not be written.
         """
         missing = [name for name in self.only if self.store.state(self.path(name)) is None]
-        texts: dict[str, str] = {name: render_document(name, view) for name in missing}
+        texts: dict[str, str] = {name: self._rendered(name, view) for name in missing}
         # An editor may move its file away for a moment. A file that comes back must be read before it is written.
         for error in self.writers[0].write_all(lambda: texts, VersionReason.REFRESH).values():
             if not isinstance(error, DocumentConflictError):

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.fact_lines import Told, fact_edits, reworded, shows
 from orchestra_mem.core.documents.owned_lines import Difference
-from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import squeeze, visible
@@ -308,7 +307,7 @@ def fact_changes(
     plan = texts.get(DocumentName.WORK_PLAN)
     edits = fact_edits(
         {name: (text.before, text.said) for name, text in texts.items()},
-        work=plan is not None and has_work(plan.base),
+        work=plan is not None and plan.has_work,
         known=partial(_texts_of, ledger),
     )
     found = ledger.must_keeps_by_id(sorted(int(number[1:]) for number in {*edits.gone, *edits.said}))

@@ -20,7 +20,6 @@ from orchestra_mem.core.documents.plan_lines import (
     BACKLOG,
     FUTURE,
     PlanLine,
-    has_work,
     item_line,
     parse_row,
     plan_lines,
@@ -29,12 +28,13 @@ from orchestra_mem.core.documents.plan_lines import (
     render_line,
     shown_title,
 )
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.document_writer import EditedText
 from orchestra_mem.types import Author, DocumentName, Notice
-from orchestra_mem.work_types import WorkStatus, WorkTracker
+from orchestra_mem.work_types import WorkFilter, WorkStatus, WorkTracker
 
 logger = logging.getLogger(__name__)
 
@@ -131,6 +131,12 @@ class WorkPlan:
 
     # Reading
 
+    def told(self) -> dict[str, list[str]]:
+        """Return the title of each item by its number, such as `#5`, below its parent's title."""
+        items = self.tracker.items(WorkFilter())
+        titles = {item.id: squeeze(item.title) for item in items}
+        return {f"#{item.id}": [f"{titles.get(item.parent or 0, '')}\n{titles[item.id]}"] for item in items}
+
     def numbered(self, text: str) -> str:
         """Return the plan with item numbers added to lines of work; everything else stays byte for byte.
 
@@ -209,7 +215,7 @@ class WorkPlan:
         Raises:
             StorageError: The tracker or the ledger cannot be written.
         """
-        if not has_work(text.base):
+        if not text.has_work:
             self.ledger.note_read(_PLAN_FILE, text.as_read)
             return
         from orchestra_mem.core.documents.plan_edits import plan_edits, with_item_numbers

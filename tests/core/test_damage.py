@@ -56,4 +56,4 @@ def test_a_copied_line_that_says_something_else_is_told(number: str) -> None:
     assert text_faults(text.encode()) == []
     ((line, problem, meanwhile),) = text_faults(f"{text}- Use elm. ({number})\n".encode())
     assert (line, problem) == (14, f"has the number ({number}) of line 12, but a different text")
-    assert meanwhile == "it is kept as text; delete its number to add it as a new line"
+    assert meanwhile == "it is no edit of that line; without the number it is a new line"

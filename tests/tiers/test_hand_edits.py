@@ -1028,7 +1028,6 @@ def test_every_free_line_that_a_person_saved_last_stands(
     ("name", "old", "new"),
     [
         (STATE, "- **Sessions**: 1\n", "- **Sessions**: 1, the second is Grace's\n"),
-        (PLAN, "(K3)\n", "(K3)\n- TODO: write two guides. (K3)\n"),
         (LOG, "(K1)\n", "(K1)\n\n*Superseded by nothing,* says Grace.\n"),
         (PLAN, "# Work Plan\n", "# Work Plan\n\n- [ ] #5 of the other list (task)\n"),
     ],
@@ -1036,7 +1035,7 @@ def test_every_free_line_that_a_person_saved_last_stands(
 def test_a_line_of_the_machines_that_a_person_has_changed_is_theirs(
     desk: Desk, name: DocumentName, old: str, new: str
 ) -> None:
-    """A person's change to a figure, a copy, a remark or a work line outlives the file being moved away."""
+    """A person's change to a figure, a remark or a work line outlives the file being moved away."""
     paper = desk.paper(name)
     paper.edit((old, new))
     desk.go_on()
@@ -1047,6 +1046,15 @@ def test_a_line_of_the_machines_that_a_person_has_changed_is_theirs(
     desk.go_on()
     own = next(row for row in new.split("\n") if row and row not in old)
     assert paper.text.count(own) == 1
+
+
+def test_a_reworded_copy_is_a_new_line(desk: Desk) -> None:
+    """A copy that a person has reworded loses the number of the line it was copied from, and counts as new."""
+    desk.plan.edit((TODO_LINE, f"{TODO_LINE}- TODO: write two guides. (K3)\n"))
+    for _ in range(2):
+        desk.go_on()
+        assert desk.says(OPEN_ITEM) == [TODO, "TODO: write two guides."]
+        assert "- TODO: write two guides. (K3)\n" not in desk.plan.text
 
 
 def test_who_rewords_one_of_two_copies_means_the_fact(desk: Desk) -> None:

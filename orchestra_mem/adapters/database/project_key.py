@@ -29,6 +29,11 @@ def project_id(database: SqlDatabase) -> str:
     return project_key(database, "id").hex()
 
 
+def ledger_key(database: SqlDatabase) -> str:
+    """Return the short name of the ledger in its documents: one for all machines that use the database, and copies."""
+    return f"L{made[:8]}" if (made := project_id(database)) else ""
+
+
 def shared_name(database: SqlDatabase, given: Sequence[str], folder: str, *, changed: bool) -> list[str]:
     """Return the id and the name that a memory has in all its folders: those first `given`, or the last `changed`.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.document_merge import ancestor, merge_people, nearest, shared
-from orchestra_mem.core.documents.markdown import FRONT
+from orchestra_mem.core.documents.markdown import FRONT, with_field
 
 _STAMP = re.compile(r"^revision: (?P<number>\d{1,18})[ \t]*\r?\n", re.MULTILINE)
 _TIME = re.compile(r"^(?P<key>written|updated|\*\*Last Updated\*\*): [^\r\n]*", re.MULTILINE)
@@ -28,11 +28,7 @@ class Copy(NamedTuple):
 
 def stamped(text: str, number: int) -> str:
     """Insert a revision number as the first field of the front matter; a text without front matter stays the same."""
-    front = FRONT.match(text)
-    if front is None:
-        return text
-    line_end, start = "\r\n" if front.group().endswith("\r\n") else "\n", front.start("body")
-    return f"{text[:start]}revision: {number}{line_end}{text[start:]}"
+    return with_field(text, "revision", str(number))
 
 
 def unstamped(text: str) -> tuple[str, int | None]:

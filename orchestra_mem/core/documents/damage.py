@@ -63,7 +63,7 @@ def _copied_numbers(text: str) -> Iterator[tuple[int, str, str]]:
             first, says = firsts.setdefault(line.fact.number, (line.place + 1, said))
             if said != says:
                 problem = f"has the number ({line.fact.number}) of line {first}, but a different text"
-                yield line.place + 1, problem, "it is kept as text; delete its number to add it as a new line"
+                yield line.place + 1, problem, "it is no edit of that line; without the number it is a new line"
 
 
 def unchangeable(data: bytes) -> tuple[int, str, str] | None:

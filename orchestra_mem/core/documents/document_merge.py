@@ -187,7 +187,7 @@ def _agreed(
     """
     ahead = free is not None
     if has_work(machine):
-        base, person = _with_heading(base), _with_heading(person)
+        base, person = with_work_heading(base), with_work_heading(person)
     lines = _lines(base, machine, person)
     old, new, own = (by_identity((line.key, line) for line in each) for each in lines)
     in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
@@ -201,16 +201,16 @@ def _agreed(
             continue
         if now:
             row = _row(key, was, now, mine, ahead=ahead)
-            in_machine |= _at(now, row)
-            in_person |= _at(mine, row)
+            in_machine |= at_line(now, row)
+            in_person |= at_line(mine, row)
             said = [each for each in (was, now, mine) if each]
             if reworded is not None and len({*map(_words, said)}) == len(said):
                 reworded.append((was.row if was else "", now.row, row))
             if was:
-                in_base |= _at(was, row)
+                in_base |= at_line(was, row)
         elif was:
             taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
-            in_base |= _at(was, mine.row if taken_back else None)
+            in_base |= at_line(was, mine.row if taken_back else None)
         elif key[0] == "@" and not ahead:
             in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
     loose = LooseFacts([person])
@@ -220,7 +220,7 @@ def _agreed(
         if reworded is not None and stays_away and _words(old[key][0]) != _words(new[key][0]):
             stays_away = False
         was = old[key][0]
-        in_base |= _at(was, new[key][0].row if stays_away else None)
+        in_base |= at_line(was, new[key][0].row if stays_away else None)
         # Drop the entry's "Shared by" line too: otherwise the line stays deleted even if the entry comes back.
         below = was.places[-1] + 1
         if not stays_away and "".join(base.split("\n")[below : below + 2]).lstrip().startswith("*Shared by "):
@@ -228,7 +228,7 @@ def _agreed(
     for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
         if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
             changed[line.place] = f"{shown}{_MARK}{line.section}"
-    return _with_rows(base, in_base), _with_rows(machine, in_machine), _with_rows(person, in_person)
+    return with_rows(base, in_base), with_rows(machine, in_machine), with_rows(person, in_person)
 
 
 def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
@@ -248,11 +248,11 @@ def _reformatted(lines: Iterable[OwnedLine], own: Iterable[OwnedLine]) -> dict[i
     found: dict[int, str | None] = {}
     for line in lines:
         if row := formatted.get(_form(line)):
-            found |= _at(line, row)
+            found |= at_line(line, row)
     return found
 
 
-def _with_heading(text: str) -> str:
+def with_work_heading(text: str) -> str:
     """Rename the heading `## Backlog` of a plan without work items: a person may have restored such an old plan."""
     return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 
@@ -269,8 +269,8 @@ def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ah
     return now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
 
 
-def _at(line: OwnedLine, row: str | None) -> dict[int, str | None]:
-    """Map the place of a line to a new row, and its other rows to None; see `_with_rows`."""
+def at_line(line: OwnedLine, row: str | None) -> dict[int, str | None]:
+    """Map the place of a line to a new row, and its other rows to None; see `with_rows`."""
     return {**dict.fromkeys(line.places), line.place: row}
 
 
@@ -292,7 +292,7 @@ def _tail(line: OwnedLine) -> str:
     return line.row[len(row.removesuffix(PIN).rstrip()) :] if line.fact and row.endswith(PIN) else ""
 
 
-def _with_rows(text: str, changed: Mapping[int, str | None]) -> str:
+def with_rows(text: str, changed: Mapping[int, str | None]) -> str:
     """Replace rows by place, or remove those that map to None; line ends stay."""
     if not changed:
         return text

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
-from orchestra_mem.core.documents.markdown import FRONT, front_matter
+from orchestra_mem.core.documents.markdown import FRONT, front_matter, with_field, without_front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
 from orchestra_mem.core.summaries.kept import state_of
 from orchestra_mem.core.text import squeeze
@@ -36,6 +36,7 @@ _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkSt
 # `written` comes first: editors put their own times into `updated`, but texts of earlier releases have only `updated`.
 _WRITTEN = re.compile(r"^(?:written|updated): (?P<time>[^\r\n]*)", re.MULTILINE)
 _HEAD_CHARS = 2_000
+_LEDGER = re.compile(r"^ledger:[ \t]*[\"']?(\w+)", re.MULTILINE)
 _BLOCKED = re.compile(r"\bblock(?:ed|ers?|i\w+)\b", re.IGNORECASE)
 # Resolution of the dates in documents.
 _MOMENT = timedelta(milliseconds=1)
@@ -147,6 +148,27 @@ def with_time_of(text: str, other: str) -> str:
     time, front = written_at(other), FRONT.match(text)
     found = _WRITTEN.search(text, 0, min(front.end(), _HEAD_CHARS)) if time and front else None
     return f"{text[: found.start('time')]}{time}{text[found.end('time') :]}" if found else text
+
+
+def signed(text: str, key: str) -> str:
+    """Name a ledger in the front matter of a text; with an empty key, the text stays the same."""
+    return with_field(text, "ledger", key) if key else text
+
+
+def signers(text: str) -> set[str]:
+    """Return the keys of the ledgers that a text's front matter names.
+
+    Several if git has merged their texts, or one and "" if it has kept one key but two times of writing.
+    """
+    front = FRONT.match(text)
+    keys = {*_LEDGER.findall(front.group())} if front else set()
+    return keys | {""} if front and keys and front.group().count("\nwritten: ") > 1 else keys
+
+
+def with_front_of(text: str, other: str) -> str:
+    """Return a text with the front matter of another."""
+    front = FRONT.match(other)
+    return f"{front.group() if front else ''}\n{without_front_matter(text)}"
 
 
 def timeless(text: str) -> list[str]:

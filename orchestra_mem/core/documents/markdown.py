@@ -174,6 +174,15 @@ def front_matter(fields: Mapping[str, str]) -> str:
     return "---\n" + "".join(f"{key}: {_scalar(value)}\n" for key, value in fields.items()) + "---\n"
 
 
+def with_field(text: str, key: str, value: str) -> str:
+    """Insert a plain value as the first field of the front matter; a text without front matter stays the same."""
+    front = FRONT.match(text)
+    if front is None:
+        return text
+    line_end, start = "\r\n" if front.group().endswith("\r\n") else "\n", front.start("body")
+    return f"{text[:start]}{key}: {value}{line_end}{text[start:]}"
+
+
 def _scalar(value: str) -> str:
     if _PLAIN.fullmatch(value):
         return value
