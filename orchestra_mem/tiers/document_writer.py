@@ -194,7 +194,9 @@ class DocumentWriter:
         from orchestra_mem.core.documents.foreign import taken_in, without_others_numbers
 
         is_newest = last.digest == digest(current) or written_at(current) == written_at(left)
-        is_signed = bool(self.ledger.key and signers(current))
+        # The numbers in a text that was there before this database are taken over.
+        is_found = not left and (not read or written_at(read.text) == written_at(current))
+        is_signed = bool(self.ledger.key and not is_found and signers(current))
         is_other, time = self._is_other(current), written_at(current)
         if is_signed and (is_other or not (is_newest or time in map(written_at, self.ledger.written_files(name)))):
             return before, self.numbered(name, taken_in(current, before, self.told(name), prose=is_other))
