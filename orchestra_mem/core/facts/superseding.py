@@ -30,7 +30,7 @@ _CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, *UNFINISHED, _COMPLETI
 _REPEATED = (*UNFINISHED, _COMPLETION)  # of these kinds, a fact is superseded by one in the same words
 _SKEW = timedelta(minutes=15)  # clocks of machines differ by less
 _NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can refer to
-_LEAST_OPEN = -0.5  # least logit at which a fact leaves open what it says: it ends nothing for sure
+_LEAST_OPEN = 0.3  # least logit at which a fact leaves open what it says: it ends nothing for sure
 _POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
 _FEW = 3.0  # a topic up to this weight names nothing
 
