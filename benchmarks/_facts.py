@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import cycle, groupby
@@ -80,8 +80,16 @@ def load_records(file: Path, split: str = "") -> list[Record]:
 
 
 def load_pairs(file: Path, split: str) -> Iterator[Pair]:
-    """Read the written pairs of a split; they name no distance in operations, so typical distances take turns."""
-    pairs = ((row["writer"], said) for row in _rows(file, split) for said in row["pairs"])
+    """Read the written pairs of a split whose later line is a fact.
+
+    They name no distance in operations, so typical distances take turns.
+    """
+    pairs = (
+        (row["writer"], said)
+        for row in _rows(file, split)
+        for said in row["pairs"]
+        if said["newer"]["k"] not in NO_FACT
+    )
     for (writer, said), distance in zip(pairs, cycle((1, 2, 5, 10, 40))):
         older, newer = (
             MustKeep(
@@ -94,6 +102,13 @@ def load_pairs(file: Path, split: str) -> Iterator[Pair]:
             for told, number in ((said["older"], 1), (said["newer"], 1 + distance))
         )
         yield Pair(newer, older, said["relation"] != "none", writer)
+
+
+def load_exchanges(file: Path, split: str) -> Iterator[tuple[list[Operation], bool]]:
+    """Read the written pairs of a split as two messages of a person; with each, whether the later ends the earlier."""
+    for row in _rows(file, split):
+        for said in row["pairs"]:
+            yield messages_of(said[which]["t"] for which in ("older", "newer")), said["relation"] != "none"
 
 
 class Told(NamedTuple):
@@ -160,6 +175,11 @@ def operation_of(kind: str, data: Json, number: int = 1) -> Operation:
     """Make an operation as an event log returns it."""
     time = START + timedelta(minutes=number)
     return Operation(id=number, session="s", type=kind, data=data, timestamp=time, tokens=1, entry_tokens=1)
+
+
+def messages_of(texts: Iterable[str]) -> list[Operation]:
+    """Return texts as the messages of a person."""
+    return [operation_of("message", {"role": "user", "text": text}, number) for number, text in enumerate(texts, 1)]
 
 
 def _data(nature: str, speaker: str, lines: Sequence[Line]) -> tuple[str, Json]:

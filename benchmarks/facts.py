@@ -24,10 +24,12 @@ from benchmarks._facts import (
     START,
     Line,
     Record,
+    load_exchanges,
     load_pairs,
     load_records,
     load_series,
     meets,
+    messages_of,
     operation_of,
     operations_of,
 )
@@ -225,6 +227,29 @@ def superseded_alike() -> dict[bool, float]:
     return {both_hold: sum(found) / len(found) for both_hold, found in gone.items()}
 
 
+def ended_by_message(split: str) -> dict[bool, list[bool]]:
+    """Tell for each pair of messages whether the later ended a fact of the earlier, by whether it should.
+
+    Earlier messages in which no decision, rule or role is found do not count.
+    """
+    ended: dict[bool, list[bool]] = {True: [], False: []}
+    for operations, should_end in load_exchanges(_DATA / "fact-pairs.jsonl", split):
+        facts = _settled(find_in_operations(operations))
+        if held := [fact for fact in facts if fact.operation == 1 and fact.kind in HOLDING]:
+            ended[should_end].append(any(fact.status is not MustKeepStatus.STANDING for fact in held))
+    return ended
+
+
+def ended_together() -> list[bool]:
+    """Tell for each decision, rule and role of lists of which all hold whether it was ended."""
+    return [
+        fact.status is not MustKeepStatus.STANDING
+        for record in load_records(_DATA / "facts.jsonl", "test-together")
+        for fact in _settled(find_in_operations(messages_of(line.text for line in record.lines)))
+        if fact.kind in HOLDING
+    ]
+
+
 def _is_marked(settled: Sequence[MustKeep], old_turn: int, new_turn: int) -> bool:
     """Check whether the new decision was found and no fact of the old turn is still active."""
     old = [fact for fact in settled if fact.operation == old_turn and fact.kind is not MustKeepKind.FAILURE]
@@ -262,6 +287,12 @@ def measure(options: Options, report: Report) -> None:
     for both_hold, share in superseded_alike().items():
         key = "alike_superseded_wrongly" if both_hold else "alike_superseded"
         report.add(key, share, n=70, note="pairs of an unseen writer in six languages, worded alike")
+    for split, rightly in (("open", "changed"), ("lifted", "lifted")):
+        for should_end, ended in ended_by_message(f"test-{split}").items():
+            key = f"ended_{rightly}" if should_end else f"ended_{split}_wrongly"
+            report.add(key, sum(ended) / len(ended), n=len(ended), note="pairs of messages in six languages")
+    gone = ended_together()
+    report.add("ended_together", sum(gone) / len(gone), n=len(gone), note="decisions, rules, roles that all hold")
     _measure_recordings(options, report)
     if options.model:
         _measure_model(options, report)

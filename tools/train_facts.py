@@ -418,7 +418,7 @@ def main() -> None:
     if not options.pairs:
         write_table(model, rarity)
     # The model of pairs is fitted on the facts that the first models find.
-    written = list(load_pairs(PAIRS, "train"))
+    written = [*load_pairs(PAIRS, "train"), *load_pairs(PAIRS, "lifted")]
     # The series contain hardly any pairs that differ only in a value, the plainest form of a reversal.
     of_one_form = [pair for pair in written if differing_places(pair.newer, pair.older) >= 0]
     others = [pair for pair in written if differing_places(pair.newer, pair.older) < 0]

@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cross", action="store_true", help="cross-validate by writer, write nothing")
     hands: dict[str, list[Pair]] = {}
-    for split in ("train", "alike"):
+    for split in ("train", "alike", "lifted"):
         for pair in load_pairs(PAIRS, split):
             if differing_places(pair.newer, pair.older) > 0:
                 hands.setdefault(pair.writer.partition("-")[0], []).append(pair)

@@ -98,7 +98,7 @@ def keys_near(fact: MustKeep, *, late: bool = False) -> tuple[list[tuple[tuple[s
     `late`: The fact was found late, so that known facts may also end it.
     """
     counts: dict[MustKeepKind, int] = {}
-    if fact.kind in HOLDING or (late and fact.kind in UNFINISHED):
+    if fact.kind in (*HOLDING, _COMPLETION) or (late and fact.kind in UNFINISHED):
         counts[HOLDING[0]] = _MOST
     if fact.kind in HOLDING or fact.kind is _COMPLETION:
         counts |= dict.fromkeys(UNFINISHED, _MOST if fact.kind is _COMPLETION else _MOST_OPEN)

@@ -18,7 +18,7 @@ from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.pairs import PERHAPS, likelihood, topic_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
-SURE, REPORTED = 0.40, 0.35
+SURE, REPORTED = 0.36, 0.22
 """Least likelihood at which a fact is marked superseded or done; `REPORTED` applies if a completion does this."""
 AGAINST = 0.25
 """Least likelihood, averaged over both directions, at which decisions of two projects contradict each other."""
@@ -30,7 +30,7 @@ _CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, *UNFINISHED, _COMPLETI
 _REPEATED = (*UNFINISHED, _COMPLETION)  # of these kinds, a fact is superseded by one in the same words
 _SKEW = timedelta(minutes=15)  # clocks of machines differ by less
 _NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can refer to
-_LEAST_OPEN = 1.2  # least logit at which a fact leaves open what it says: it ends nothing for sure
+_LEAST_OPEN = 0.3  # least logit at which a fact leaves open what it says: it ends nothing for sure
 _POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
 _FEW = 3.0  # a topic up to this weight names nothing
 
@@ -158,7 +158,7 @@ def may_change(newer: MustKeep, older: MustKeep) -> bool:
     """Check whether kinds and times allow `newer` to change `older`; pinned texts and insights never change."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
         return False
-    return older.kind in UNFINISHED if newer.kind is _COMPLETION else newer.kind in HOLDING and older.kind in _CHANGED
+    return newer.kind in (*HOLDING, _COMPLETION) and older.kind in _CHANGED
 
 
 class Standing:
