@@ -477,6 +477,27 @@ def test_work_that_succeeds_at_last_leaves_no_failure_behind() -> None:
     assert {fact.operation for fact in settle(facts) if fact.status is STANDING} == {3, 4, 7, 8}
 
 
+@pytest.mark.parametrize(
+    ("rule", "report", "status"),
+    [
+        ("Tomatoes are watered only in the morning.", "The tomatoes are watered, all four beds are done.", STANDING),
+        ("Guests must check out by eleven.", "All guests checked out by half past ten today.", STANDING),
+        ("Skis are waxed before every race.", "The skis for Sunday's race are waxed.", STANDING),
+        ("Der Altbau darf nicht betreten werden.", "Der Zaun um den Altbau ist fertig.", STANDING),
+        ("Berichte werden auf Englisch geschrieben.", "Der englische Bericht ist geschrieben.", STANDING),
+        ("Les chiens sont interdits dans le jardin.", "Le panneau « chiens interdits » est posé.", STANDING),
+        ("Solo Vera hace las nóminas.", "Vera terminó las nóminas de mayo.", STANDING),
+        ("No bathing in the lake because of algae.", "The algae are gone, bathing is allowed again.", SUPERSEDED),
+        ("We freeze dependencies until the demo.", "The demo is over, the freeze is lifted.", SUPERSEDED),
+        ("Die Sauna ist für Frauen reserviert.", "Die Sauna ist nicht mehr für Frauen reserviert.", SUPERSEDED),
+    ],
+)
+def test_a_report_ends_a_rule_only_if_it_lifts_it(rule: str, report: str, status: MustKeepStatus) -> None:
+    """What is done in keeping with a rule, or near what the rule is about, leaves it active, however near in words."""
+    said = [_fact(rule, 1, MustKeepKind.CONSTRAINT), _fact(report, 21, MustKeepKind.COMPLETION)]
+    assert settle(said)[0].status is status
+
+
 def test_what_is_about_a_failure_does_not_close_it() -> None:
     """On unseen pairs a fix closes at least 40% of failures, another completion on the topic at most 15%."""
     rightly, wrongly = mended("test")
