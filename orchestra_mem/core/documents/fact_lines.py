@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
@@ -173,16 +173,6 @@ def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -
     for line, fact in _fact_lines(name, text, has_work(text)):
         if number := number_of(f"{fact.text} ({fact.number})" if fact.number else fact.text):
             _append(rows, line, number)
-    return "\n".join(rows)
-
-
-def without_numbers(text: str, known: Container[str]) -> str:
-    """Remove the numbers that are not known from the ends of lines; the rest stays byte for byte."""
-    rows = text.split("\n")
-    for line in owned_lines(text):
-        if line.fact and line.key and line.key not in known:
-            row = rows[line.places[-1]]
-            rows[line.places[-1]] = "".join(row.rsplit(f" ({line.key})", 1))
     return "\n".join(rows)
 
 
