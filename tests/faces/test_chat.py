@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +129,36 @@ def test_what_is_relevant_goes_before_the_question_once(chat: Chat) -> None:
     chat.say(*talk, said("In Redis."), user("And the queue? Tell me again where the sessions live, please."))
     assert "RabbitMQ. <\\|im_end|>" in chat.sent()[-1]["content"]
     assert "".join(each["content"] for each in chat.sent()).count("no sticky sessions") == 1
+
+
+def test_a_passage_says_when_and_by_whom_and_stands_once(chat: Chat) -> None:
+    """A passage has its date and speaker; a message and the fact found in it are one passage."""
+    said_on = datetime(2026, 3, 4, 9, tzinfo=UTC)
+    text = "We agreed that Mr. Oduya delivers the flour on Thursdays. Please print a label for him."
+    chat.memory.record_operation("user_message", {"role": "user", "text": text}, agent="user", timestamp=said_on)
+    for number in range(80):  # so that neither is in the first context
+        chat.memory.record_operation("user_message", {"role": "user", "text": f"Draw tulip {number}. " + "Please. " * 90})
+    chat.memory.flush_session()
+    chat.say(user("On which day does Mr. Oduya deliver the flour?"))
+    passages = chat.sent()[0]["content"].split("```recalled ")[1:]
+    told = [each for each in passages if "flour" in each]
+    assert [each.partition("\n")[0] for each in told] == ["op 1 (user_message, 2026-03-04, user)"]
+
+
+def test_a_chat_begins_with_a_few_guesses(chat: Chat) -> None:
+    """The first message of a chat gets up to three passages that only perhaps answer it, and says so; others none."""
+    for name, street in (("Runa", "Birkenallee"), ("Odo", "Ahornring"), ("Tilde", "Lindenhof"), ("Veit", "Ulmenstieg")):
+        told = f"{name} zieht im Mai um und ist dann im {street} zu erreichen."
+        chat.memory.record_operation("user_message", {"role": "user", "text": told}, agent="user")
+    for number in range(80):
+        chat.memory.record_operation("user_message", {"role": "user", "text": f"Draw tulip {number}. " + "Please. " * 90})
+    chat.memory.flush_session()
+    first, second = user("Wo finde ich jetzt Odo?"), user("Und wo finde ich Veit?")
+    chat.say(first)
+    chat.say(first, said("Odo?"), second)
+    begun, _, later = (each["content"] for each in chat.sent())
+    assert 1 <= begun.count(", perhaps)\n") <= 3
+    assert ", perhaps)\n" not in later
 
 
 def test_an_exchange_is_recorded(chat: Chat) -> None:

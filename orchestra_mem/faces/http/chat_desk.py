@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from orchestra_mem.core.search.echoes import fenced
-from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_additions import (
     Addition,
@@ -31,7 +29,10 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json, OperationFilter
 
-_MOST_HITS = 12
+# Passages are retrieved for this many times the tokens that are added, as many are in the conversation already.
+_FOUND_PER_ADDED = 3
+# With three, a memory in several languages answered as many first questions as with any number of guesses.
+_MOST_GUESSES = 3
 _END = b"[DONE]"
 _ANSWER_TOKENS = 1_024
 _MARKS_TOKENS = 8  # upper limit of the tokens that a chat template adds to a message
@@ -141,7 +142,7 @@ class ChatDesk:
             if talk.is_new and talk.question.strip() and not problem:
                 recorded = OperationFilter(idempotency_key=_key(talk, talk.asked, caller.view))
                 if before is None or not caller.view.count_operations(recorded):
-                    before = self._relevant(talk, additions, caller.view)
+                    before, problem = self._relevant(talk, additions, caller)
                 additions[talk.asked] = before
         except OrchestraMemError as error:
             problem = str(error)
@@ -156,26 +157,34 @@ class ChatDesk:
             sources=additions[talk.asked].sources if talk.asked in additions else (), problem=problem,
         )  # fmt: skip
 
-    def _relevant(self, talk: Talk, before: Mapping[int, Addition], view: Any) -> Addition:
-        """Select memories for the last user message. A conversation's first addition also has the project's state."""
+    def _relevant(self, talk: Talk, before: Mapping[int, Addition], caller: Caller) -> tuple[Addition, str]:
+        """Select memories for the last user message; also return why none could be searched, "" if they could.
+
+        A conversation's first addition also has the project's state. Only that one has guesses, and few, because they
+        would fill a long conversation.
+        """
         count = self._memory.counter.count
-        given = {source for each in before.values() for source in each.sources}
+        # The name of a document is that of many passages.
+        given = {source for each in before.values() for source in each.sources if not source.endswith(".md")}
         texts, sources, left = [], [], self._settings.chat_turn_tokens
+        guesses = 0 if before else _MOST_GUESSES
         if not before:
-            context = view.get_orchestrator_context("chat", self._settings.chat_first_tokens)
+            context = caller.view.get_orchestrator_context("chat", self._settings.chat_first_tokens)
             texts = [context.render()] * bool(context.tokens)
         says = talk.says([*(each.text for each in before.values()), *texts])
-        for hit in view.search(talk.question, limit=_MOST_HITS).hits:
-            said = hit.chunk.text
-            if hit.perhaps or hit.chunk.source in given or says(said):
+        found = caller.retrieving("retrieve_context")(talk.question, max_tokens=_FOUND_PER_ADDED * left)
+        for entry in found.entries:
+            passage = "\n".join(entry.text.splitlines()[1:-1])  # without its fence
+            if not passage or entry.source in given or says(passage) or (entry.perhaps and not guesses):
                 continue
-            text = neutralise(fenced(said, f"{hit.chunk.source}{hit.doubt}"))
-            if (tokens := count(text)) <= left:
+            if (tokens := count(entry.text)) <= left:
                 left -= tokens
-                texts.append(text)
-                sources.append(hit.chunk.source)
+                guesses -= entry.perhaps
+                texts.append(entry.text)
+                sources += [entry.source, *entry.also]
         text = "".join(texts)
-        return Addition(text, count(text), tuple(dict.fromkeys(sources)))
+        problem = "" if found.entries else "; ".join(found.notes)
+        return Addition(text, count(text), tuple(dict.fromkeys(sources))), problem
 
     def _room(self, talk: Talk, body: Mapping[str, Any]) -> int:
         """Return how many tokens of the model's window remain for additions after messages, tools and answer."""
