@@ -131,14 +131,19 @@ def test_what_is_relevant_goes_before_the_question_once(chat: Chat) -> None:
     assert "".join(each["content"] for each in chat.sent()).count("no sticky sessions") == 1
 
 
+def bury(memory: OrchestratorContextManager) -> None:
+    """Record so much that the first context of a chat has no room for what was recorded before."""
+    for number in range(80):
+        memory.record_operation("user_message", {"role": "user", "text": f"Draw tulip {number}. " + "Please. " * 90})
+    memory.flush_session()
+
+
 def test_a_passage_says_when_and_by_whom_and_stands_once(chat: Chat) -> None:
     """A passage has its date and speaker; a message and the fact found in it are one passage."""
     said_on = datetime(2026, 3, 4, 9, tzinfo=UTC)
     text = "We agreed that Mr. Oduya delivers the flour on Thursdays. Please print a label for him."
     chat.memory.record_operation("user_message", {"role": "user", "text": text}, agent="user", timestamp=said_on)
-    for number in range(80):  # so that neither is in the first context
-        chat.memory.record_operation("user_message", {"role": "user", "text": f"Draw tulip {number}. " + "Please. " * 90})
-    chat.memory.flush_session()
+    bury(chat.memory)
     chat.say(user("On which day does Mr. Oduya deliver the flour?"))
     passages = chat.sent()[0]["content"].split("```recalled ")[1:]
     told = [each for each in passages if "flour" in each]
@@ -150,9 +155,7 @@ def test_a_chat_begins_with_a_few_guesses(chat: Chat) -> None:
     for name, street in (("Runa", "Birkenallee"), ("Odo", "Ahornring"), ("Tilde", "Lindenhof"), ("Veit", "Ulmenstieg")):
         told = f"{name} zieht im Mai um und ist dann im {street} zu erreichen."
         chat.memory.record_operation("user_message", {"role": "user", "text": told}, agent="user")
-    for number in range(80):
-        chat.memory.record_operation("user_message", {"role": "user", "text": f"Draw tulip {number}. " + "Please. " * 90})
-    chat.memory.flush_session()
+    bury(chat.memory)
     first, second = user("Wo finde ich jetzt Odo?"), user("Und wo finde ich Veit?")
     chat.say(first)
     chat.say(first, said("Odo?"), second)
