@@ -20,7 +20,7 @@ from pathlib import Path
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document
 from orchestra_mem.core.documents.markdown import Block, split_blocks
-from orchestra_mem.core.documents.owned_lines import SECTIONS, with_numbers
+from orchestra_mem.core.documents.owned_lines import MACHINE_TITLES, with_numbers
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
@@ -61,7 +61,7 @@ class ShortForms:
 
     def shown(self, name: DocumentName, blocks: Sequence[Block]) -> tuple[Block, ...]:
         """Return the blocks, with each section to shorten (see `_chosen`) replaced by its short form, if available."""
-        chosen = self._chosen(name, blocks)
+        chosen = self._chosen(blocks)
         known = self._loaded() if chosen else {}
         return tuple(
             _short(block, name, known[key]) if block in chosen and (key := _key(name, block)) in known else block
@@ -84,7 +84,7 @@ class ShortForms:
 
     def _missing(self) -> list[tuple[_Key, str]]:
         """Return the keys and texts of sections that need a short form and have none."""
-        chosen = [(name, block) for name in DocumentName for block in self._chosen(name, self.blocks(name))]
+        chosen = [(name, block) for name in DocumentName for block in self._chosen(self.blocks(name))]
         texts = {_key(name, block): _text(block) for name, block in chosen}
         return [(key, text) for key, text in texts.items() if key not in self._loaded() and key[1] not in self._refused]
 
@@ -101,10 +101,11 @@ class ShortForms:
             known = self._known = {(each.document, each.source): each for each in found}
         return known
 
-    def _chosen(self, name: DocumentName, blocks: Sequence[Block]) -> list[Block]:
+    def _chosen(self, blocks: Sequence[Block]) -> list[Block]:
         """Choose the largest unpinned sections to shorten, as many as bring the document down to its size limit.
 
-        Lists of facts are none of them: contexts choose their lines by weight, which an extract does not know.
+        The machine's own lists are none of them: contexts choose their lines by the facts' weights, which an extract
+        does not know.
         """
         # Nearly every token has at least one character, so short documents need no token count.
         if not self.size_tokens or sum(len(block.text) for block in blocks) <= self.size_tokens:
@@ -115,7 +116,7 @@ class ShortForms:
         for block in sorted(blocks, key=lambda block: -tokens[block]):
             if excess <= 0 or tokens[block] < self.size_tokens * _LARGE:
                 break
-            if block.level and not block.pinned and block.title.lower() not in SECTIONS[name]:
+            if block.level and not block.pinned and block.title.lower() not in MACHINE_TITLES:
                 chosen.append(block)
                 excess -= int(tokens[block] * (1 - self.share))
         return chosen
