@@ -10,10 +10,13 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
+from orchestra_mem.core.search.disclosure import recalled_item
+from orchestra_mem.core.search.terms import is_statement
+from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_additions import (
     Addition,
@@ -29,8 +32,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json, OperationFilter
 
-# Passages are retrieved for this many times the tokens that are added, as many are in the conversation already.
-_FOUND_PER_ADDED = 3
+_MOST_HITS = 12
 # With three, a memory in several languages answered as many first questions as with any number of guesses.
 _MOST_GUESSES = 3
 _END = b"[DONE]"
@@ -161,29 +163,31 @@ class ChatDesk:
         """Select memories for the last user message; also return why none could be searched, "" if they could.
 
         A conversation's first addition also has the project's state. Only that one has guesses, and few, because they
-        would fill a long conversation.
+        would fill a long conversation, and none if anything is likely to answer, because they divert a small model.
         """
         count = self._memory.counter.count
         # The name of a document is that of many passages.
         given = {source for each in before.values() for source in each.sources if not source.endswith(".md")}
         texts, sources, left = [], [], self._settings.chat_turn_tokens
-        guesses = 0 if before else _MOST_GUESSES
         if not before:
             context = caller.view.get_orchestrator_context("chat", self._settings.chat_first_tokens)
             texts = [context.render()] * bool(context.tokens)
         says = talk.says([*(each.text for each in before.values()), *texts])
-        found = caller.retrieving("retrieve_context")(talk.question, max_tokens=_FOUND_PER_ADDED * left)
-        for entry in found.entries:
-            passage = "\n".join(entry.text.splitlines()[1:-1])  # without its fence
-            if not passage or entry.source in given or says(passage) or (entry.perhaps and not guesses):
+        found = caller.retrieving("passages")(talk.question, limit=_MOST_HITS)
+        guesses = _MOST_GUESSES if not before and all(each.hit.perhaps for each in found.recollections) else 0
+        for each in found.recollections:
+            # An earlier question is like this one, but seldom has its answer.
+            may_help = not each.hit.fate and is_statement(each.passage)
+            if (each.hit.perhaps and not (guesses and may_help)) or each.source in given or says(each.passage):
                 continue
-            if (tokens := count(entry.text)) <= left:
+            text = neutralise(recalled_item(replace(each, whole=each.passage)).forms[-1])
+            if (tokens := count(text)) <= left:
                 left -= tokens
-                guesses -= entry.perhaps
-                texts.append(entry.text)
-                sources += [entry.source, *entry.also]
+                guesses -= each.hit.perhaps
+                texts.append(text)
+                sources += [each.source, *each.also]
         text = "".join(texts)
-        problem = "" if found.entries else "; ".join(found.notes)
+        problem = "" if found.recollections else "; ".join(found.notes)
         return Addition(text, count(text), tuple(dict.fromkeys(sources))), problem
 
     def _room(self, talk: Talk, body: Mapping[str, Any]) -> int:
