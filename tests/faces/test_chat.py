@@ -164,6 +164,33 @@ def test_a_chat_begins_with_a_few_guesses(chat: Chat) -> None:
     assert ", perhaps)\n" not in later
 
 
+def test_a_small_window_has_room_for_rules_and_answers(chat: Chat) -> None:
+    """With a window of 2,048 tokens and the default settings, a chat gets rules and passages.
+
+    As the chat grows, passages make room before the rules do; rules that did are added again to the next message.
+    """
+    chat.llama.window = 2_048
+    rule = "Never serve nuts to Edda."
+    chat.memory.record_operation("user_message", {"role": "user", "text": rule}, agent="user")
+    kilns = {"Aster": "barn", "Birka": "cellar", "Cirrus": "garage", "Drago": "attic", "Embla": "yard"}
+    for name, place in kilns.items():
+        text = f"The kiln named {name} stands in the {place}, behind {'the old wall and ' * 12}the oak."
+        chat.memory.record_operation("user_message", {"role": "user", "text": text}, agent="user")
+    bury(chat.memory)
+    talk: list[Any] = []
+    for name, place in kilns.items():
+        talk.append(user(f"Where does {name} stand?"))
+        chat.say(*talk, max_tokens=256)
+        sent = "".join(each["content"] for each in chat.sent() if each["role"] == "user")
+        assert rule in sent
+        assert f"in the {place}," in sent
+        talk.append(said("It stands in its place, as you have told me. " * 12))
+    for text in ("Keep this: " + "glaze " * 80, "Where does Aster stand?"):
+        talk += [user(text), said("It stands in its place.")]
+        chat.say(*talk[:-1], max_tokens=256)
+    assert (rule in chat.sent()[0]["content"], rule in chat.sent()[-1]["content"]) == (False, True)
+
+
 def test_an_exchange_is_recorded(chat: Chat) -> None:
     """The user's message and the model's answer are each recorded once, and search finds them."""
     chat.say(user("We will name the product Heron."))

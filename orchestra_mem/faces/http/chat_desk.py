@@ -35,6 +35,8 @@ from orchestra_mem.types import Json, OperationFilter
 _MOST_HITS = 12
 # With three, a memory in several languages answered as many first questions as with any number of guesses.
 _MOST_GUESSES = 3
+# Share of the room for additions that the addition to one message may take; the rest is for the conversation to grow.
+_ROOM_SHARE = 2 / 3
 _END = b"[DONE]"
 _ANSWER_TOKENS = 1_024
 _MARKS_TOKENS = 8  # upper limit of the tokens that a chat template adds to a message
@@ -137,6 +139,7 @@ class ChatDesk:
             problem: If set, the memory is not searched for this reason, and only earlier additions are used.
         """
         talk = Talk.of(body["messages"], agent=caller.acting(None))
+        room = self._room(talk, body)
         additions = self._additions.of(talk)
         # Made for this message, or for an earlier conversation that began with the same messages and was answered.
         before = additions.pop(talk.asked, None) if talk.is_new else None
@@ -144,13 +147,13 @@ class ChatDesk:
             if talk.is_new and talk.question.strip() and not problem:
                 recorded = OperationFilter(idempotency_key=_key(talk, talk.asked, caller.view))
                 if before is None or not caller.view.count_operations(recorded):
-                    before, problem = self._relevant(talk, additions, caller)
+                    before, problem = self._relevant(talk, additions, caller, room)
                 additions[talk.asked] = before
         except OrchestraMemError as error:
             problem = str(error)
         found = additions.get(talk.asked)
-        additions = self._additions.keep(talk, additions, self._room(talk, body))
-        if additions.get(talk.asked) != found:
+        additions = self._additions.keep(talk, additions, room)
+        if not room or additions.get(talk.asked) != found:
             full = "the messages, the tools and the answer (`max_tokens`) fill the model's window"
             problem = problem or f"no memories were added: {full}"
         return Prompt(
@@ -159,18 +162,24 @@ class ChatDesk:
             sources=additions[talk.asked].sources if talk.asked in additions else (), problem=problem,
         )  # fmt: skip
 
-    def _relevant(self, talk: Talk, before: Mapping[int, Addition], caller: Caller) -> tuple[Addition, str]:
+    def _relevant(
+        self, talk: Talk, before: Mapping[int, Addition], caller: Caller, room_tokens: int
+    ) -> tuple[Addition, str]:
         """Select memories for the last user message; also return why none could be searched, "" if they could.
 
-        A conversation's first addition also has the project's state. Only that one has guesses, and few, because they
-        would fill a long conversation, and none if anything is likely to answer, because they divert a small model.
+        A conversation's first addition also has the project's state, and so has a later one if that had to make room.
+        Only the first has guesses, and few, because they would fill a long conversation, and none if anything is likely
+        to answer, because they divert a small model.
         """
         count = self._memory.counter.count
         # The name of a document is that of many passages.
         given = {source for each in before.values() for source in each.sources if not source.endswith(".md")}
-        texts, sources, left = [], [], self._settings.chat_turn_tokens
-        if not before:
-            context = caller.view.get_orchestrator_context("chat", self._settings.chat_first_tokens)
+        has_state = any(each.has_state for each in before.values())
+        first, turn = 0 if has_state else self._settings.chat_first_tokens, self._settings.chat_turn_tokens
+        share = min(1.0, _ROOM_SHARE * room_tokens / max(1, first + turn))
+        texts, sources, left = [], [], int(turn * share)
+        if not has_state:
+            context = caller.view.get_orchestrator_context("chat", int(first * share))
             texts = [context.render()] * bool(context.tokens)
         says = talk.says([*(each.text for each in before.values()), *texts])
         found = caller.retrieving("passages")(talk.question, limit=_MOST_HITS)
