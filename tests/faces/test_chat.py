@@ -191,6 +191,15 @@ def test_a_small_window_has_room_for_rules_and_answers(chat: Chat) -> None:
     assert (rule in chat.sent()[0]["content"], rule in chat.sent()[-1]["content"]) == (False, True)
 
 
+def test_a_chat_begins_with_rules_long_before_the_window_is_full(chat: Chat) -> None:
+    """Rules are in a chat's first message however much was recorded after them, also before the first refresh."""
+    rule = "Never serve nuts to Edda."
+    for text in (rule, *(f"We decided that shelf {n} holds the jars of supplier {n * 7}." for n in range(200))):
+        chat.memory.record_operation("user_message", {"role": "user", "text": text}, agent="user")
+    chat.say(user("Hello!"))
+    assert rule in chat.sent()[0]["content"].partition("```recalled")[0]
+
+
 def test_an_exchange_is_recorded(chat: Chat) -> None:
     """The user's message and the model's answer are each recorded once, and search finds them."""
     chat.say(user("We will name the product Heron."))

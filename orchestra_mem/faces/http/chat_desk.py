@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 from uuid import uuid4
 
@@ -129,6 +130,7 @@ class ChatDesk:
         self._memory = memory
         self._settings = settings
         self._additions = additions
+        self._refreshed: date | None = None
 
     def prompt(self, body: Mapping[str, Any], caller: Caller, problem: str = "") -> Prompt:
         """Add relevant memories to a client's messages. If the memory fails, the prompt reports it as its `problem`.
@@ -179,6 +181,7 @@ class ChatDesk:
         share = min(1.0, _ROOM_SHARE * room_tokens / max(1, first + turn))
         texts, sources, left = [], [], int(turn * share)
         if not has_state:
+            self._refresh_daily()
             context = caller.view.get_orchestrator_context("chat", int(first * share))
             texts = [context.render()] * bool(context.tokens)
         says = talk.says([*(each.text for each in before.values()), *texts])
@@ -198,6 +201,13 @@ class ChatDesk:
         text = "".join(texts)
         problem = "" if found.recollections else "; ".join(found.notes)
         return Addition(text, count(text), tuple(dict.fromkeys(sources))), problem
+
+    def _refresh_daily(self) -> None:
+        """Refresh before the first chat of a day: until a large window is full, rules would be in no document."""
+        if self._refreshed != (today := date.today()):
+            self._refreshed = today
+            with suppress(OrchestraMemError):  # chats go on with the documents as they are
+                self._memory.refresh()
 
     def _room(self, talk: Talk, body: Mapping[str, Any]) -> int:
         """Return how many tokens of the model's window remain for additions after messages, tools and answer."""
