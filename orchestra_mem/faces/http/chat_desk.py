@@ -36,6 +36,7 @@ from orchestra_mem.types import Json, OperationFilter
 _MOST_HITS = 12
 # With three, a memory in several languages answered as many first questions as with any number of guesses.
 _MOST_GUESSES = 3
+_FEW_OPERATIONS = 50  # contexts show the facts of as many without documents
 # Share of the room for additions that the addition to one message may take; the rest is for the conversation to grow.
 _ROOM_SHARE = 2 / 3
 _END = b"[DONE]"
@@ -204,7 +205,8 @@ class ChatDesk:
 
     def _refresh_daily(self) -> None:
         """Refresh before the first chat of a day: until a large window is full, rules would be in no document."""
-        if self._refreshed != (today := date.today()):
+        today = date.today()
+        if self._refreshed != today and self._memory.count_operations() > _FEW_OPERATIONS:
             self._refreshed = today
             with suppress(OrchestraMemError):  # chats go on with the documents as they are
                 self._memory.refresh()
