@@ -200,12 +200,13 @@ def test_code_is_not_prose() -> None:
 
 
 def test_a_model_that_narrates_states_no_rules() -> None:
-    """The word `never` makes a person's sentence a rule, but a model's only if it begins with it or reads as one."""
+    """The word `never` makes a person's sentence a rule. A model's sentence that reads as one is advice: an insight."""
     narrated = "The old branch must have been there since spring, I never noticed it."
     assert [kind for kind, _ in _facts("message", {"role": "user", "text": narrated})] == ["constraint"]
     assert _facts("message", {"role": "assistant", "text": narrated}) == []
     rule = "Never push to main without a review."
-    assert _facts("message", {"role": "assistant", "text": rule}) == [("constraint", rule)]
+    assert _facts("message", {"role": "assistant", "text": rule}) == [("insight", rule)]
+    assert _facts("message", {"role": "assistant", "text": f"Rules:\n\n- {rule}"}) == [("constraint", rule)]
 
 
 def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> None:
@@ -217,6 +218,8 @@ def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> Non
         ("decision", decided),
     ]
     assert _facts("message", {"role": "user", "text": f"{said} {decided}\n\n{pasted}"}) == [("decision", decided)]
+    rule = "Never push to main without a review."
+    assert _facts("message", {"role": "user", "text": f"{rule}\n\n{pasted}"}) == [("constraint", rule)]
 
 
 @pytest.mark.parametrize("added", ["```\n{}\n```", "<system-reminder>\n{}\n</system-reminder>"])
