@@ -168,7 +168,7 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             AccessDeniedError: `where` names an agent that one of `agents` may not see.
             ClosedError: The memory has been closed.
         """
-        where, session = self._access.within(where, *agents), self._now().session
+        where, (_, session) = self._access.within(where, *agents), self._now()
         found = recall(self._search, question, session=session, agents=agents, where=where, limit=limit)
         return replace(found, recollections=tuple(_guesses_last(found.recollections)))
 
