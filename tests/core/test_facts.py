@@ -489,7 +489,7 @@ def test_what_is_about_a_failure_does_not_close_it() -> None:
 
 @pytest.mark.parametrize(("split", "least", "most"), [("test-open", 0.65, 0.15), ("test-lifted", 0.25, 0.06)])
 def test_what_is_changed_or_lifted_ends_and_what_is_left_open_does_not(split: str, least: float, most: float) -> None:
-    """On unseen pairs of messages, changes and liftings end a fact; proposals, exceptions and work under a rule do not."""
+    """In unseen pairs of messages, changes and liftings end a fact; proposals and exceptions do not."""
     ended = ended_by_message(split)
     assert sum(ended[True]) / len(ended[True]) >= least
     assert sum(ended[False]) / len(ended[False]) <= most
