@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks._facts import load_records
-from benchmarks.facts import mended, reversals, tally_records
+from benchmarks.facts import ended_by_message, ended_together, mended, reversals, tally_records
 from orchestra_mem.core.facts.classifier import signs_of
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.pairs import likelihood
@@ -200,12 +200,13 @@ def test_code_is_not_prose() -> None:
 
 
 def test_a_model_that_narrates_states_no_rules() -> None:
-    """The word `never` makes a person's sentence a rule, but a model's only if it begins with it or reads as one."""
+    """The word `never` makes a person's sentence a rule. A model's sentence that reads as one is advice: an insight."""
     narrated = "The old branch must have been there since spring, I never noticed it."
     assert [kind for kind, _ in _facts("message", {"role": "user", "text": narrated})] == ["constraint"]
     assert _facts("message", {"role": "assistant", "text": narrated}) == []
     rule = "Never push to main without a review."
-    assert _facts("message", {"role": "assistant", "text": rule}) == [("constraint", rule)]
+    assert _facts("message", {"role": "assistant", "text": rule}) == [("insight", rule)]
+    assert _facts("message", {"role": "assistant", "text": f"Rules:\n\n- {rule}"}) == [("constraint", rule)]
 
 
 def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> None:
@@ -217,6 +218,8 @@ def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> Non
         ("decision", decided),
     ]
     assert _facts("message", {"role": "user", "text": f"{said} {decided}\n\n{pasted}"}) == [("decision", decided)]
+    rule = "Never push to main without a review."
+    assert _facts("message", {"role": "user", "text": f"{rule}\n\n{pasted}"}) == [("constraint", rule)]
 
 
 @pytest.mark.parametrize("added", ["```\n{}\n```", "<system-reminder>\n{}\n</system-reminder>"])
@@ -503,6 +506,20 @@ def test_what_is_about_a_failure_does_not_close_it() -> None:
     rightly, wrongly = mended("test")
     assert rightly >= 0.4
     assert wrongly <= 0.15
+
+
+@pytest.mark.parametrize(("split", "least", "most"), [("test-open", 0.65, 0.15), ("test-lifted", 0.25, 0.06)])
+def test_what_is_changed_or_lifted_ends_and_what_is_left_open_does_not(split: str, least: float, most: float) -> None:
+    """In unseen pairs of messages, changes and liftings end a fact; proposals and exceptions do not."""
+    ended = ended_by_message(split)
+    assert sum(ended[True]) / len(ended[True]) >= least
+    assert sum(ended[False]) / len(ended[False]) <= most
+
+
+def test_rules_that_share_words_and_all_hold_stand_together() -> None:
+    """In unseen lists of twenty statements of one person, at most 3 % of decisions, rules and roles end another."""
+    gone = ended_together()
+    assert sum(gone) / len(gone) <= 0.03
 
 
 _POOL = st.sampled_from(

@@ -52,7 +52,7 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     changed: dict[int, str | None] = {}
     for line, (said, *_) in zip(lines, _words_of(lines), strict=True):
         is_copy = line.key in standing and counts[line.key] == 1 and (line.key, said) not in known
-        is_hidden = line.key not in numbers and (line.key[:1] in ("K", "M") or line.key in ledger)
+        is_hidden = line.key[:1] in _LETTERS and line.key not in numbers and not (line.plan and not line.plan.title)
         if is_copy or (is_hidden and not any(_same(said, _bare(each)) for each in ledger.get(line.key, ()))):
             changed |= at_line(line, _unnumbered(line, {}))
     return with_rows(text, changed)
