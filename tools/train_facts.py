@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -37,6 +37,7 @@ from benchmarks._facts import (
     NO_FACT,
     Pair,
     Record,
+    Series,
     load_pairs,
     load_records,
     load_series,
@@ -292,7 +293,7 @@ def rarity_of(sentences: Sequence[Sentence]) -> NDArray[np.float16]:
 
 def fit_pairs(
     chosen: Sequence[Pair], natural: Sequence[Pair], kinds: Linear, weights: NDArray[np.float64]
-) -> tuple[Linear, Linear]:
+) -> tuple[tuple[Linear, Linear], Linear]:
     """Fit the signs of a text (that it reverses something, that it reports a fix), and the model of pairs.
 
     The sign of a fix is fitted jointly with the model of pairs, so that it explains what the other features do not.
@@ -335,11 +336,27 @@ def fit_pairs(
     fitted = weigh.fit(rows, changed, sample_weight=weights).coef_[0]
     of_pair, _, of_grams, of_kinds = np.split(fitted, [len(weighed[0]), len(weighed[0]) + 1, -len(CLASSES)])
     mends = _GRAM_SCALE * of_grams + _KIND_SCALE * kinds.weights @ of_kinds
-    signs = Linear(
-        np.column_stack((model.coef_[0], mends)), np.array([model.intercept_[0], _KIND_SCALE * kinds.bias @ of_kinds])
-    )
     of_pair[-1] = 1.0  # the sign of a fix already includes its weight
-    return signs, Linear(of_pair, weigh.intercept_)
+    mending = Linear(mends[:, None], np.array([_KIND_SCALE * kinds.bias @ of_kinds]))
+    return (Linear(model.coef_.T, model.intercept_), mending), Linear(of_pair, weigh.intercept_)
+
+
+def _is_lifting(pair: Pair) -> bool:
+    return pair.newer.kind is MustKeepKind.COMPLETION and pair.older.kind in HOLDING
+
+
+def _fit_pairs_of(
+    written: Sequence[Pair], series: Sequence[Series], model: Linear, but: Callable[[Pair], bool] = lambda _: False
+) -> tuple[tuple[Linear, Linear], Linear]:
+    """Fit the signs and the model of pairs to written pairs, and to those of dialogues and series except `but`."""
+    # The series contain hardly any pairs that differ only in a value, the plainest form of a reversal.
+    of_one_form = [pair for pair in written if differing_places(pair.newer, pair.older) >= 0]
+    others = [pair for pair in written if differing_places(pair.newer, pair.older) < 0]
+    chosen = [*others, *pairs_by_chance(written), *unrelated_decisions(written)]
+    natural = pairs_of_dialogues(DIALOGUES), of_one_form, pairs_of_series(series), pairs_across_series(series)
+    parts = [[pair for pair in part if not but(pair)] for part in (chosen, *natural)]
+    weights = np.repeat([_PAIR, _PAIR, _OF_ONE_FORM, 1.0, _ACROSS], [len(part) for part in parts])
+    return fit_pairs(parts[0], list(chain(*parts[1:])), model, weights)
 
 
 def fit_open(records: Sequence[Record], contrasts: Sequence[Record]) -> Linear:
@@ -357,26 +374,22 @@ def fit_open(records: Sequence[Record], contrasts: Sequence[Record]) -> Linear:
     return Linear(model.coef_.T, model.intercept_)
 
 
-def write_table(
-    model: Linear,
-    rarity: NDArray[np.float16],
-    signs: Linear = _UNKNOWN,
-    weigh: Linear = _UNKNOWN,
-) -> None:
+def write_table(model: Linear, rarity: NDArray[np.float16], signs: Sequence[Linear], weigh: Sequence[Linear]) -> None:
     """Store the weights of the models; those of n-grams are quantised to int8, which compresses well."""
-    weights: NDArray[np.float64] = np.hstack([model.weights, signs.weights])
+    for sign in signs:
+        model = model.beside(sign)
+    weights = model.weights
     scales = np.abs(weights).max(axis=0) / _STEPS
-    bias = np.append(model.bias, signs.bias)
     kept = classifier.load_table()  # `train_values.py` trains these
     np.savez_compressed(
         TABLE,
         weights=np.round(weights / scales).astype(np.int8),
         scales=scales.astype(np.float32),
-        bias=bias.astype(np.float32),
+        bias=model.bias.astype(np.float32),
         classes=np.array(CLASSES),
         rarity=rarity,
-        pairs=weigh.weights.astype(np.float32),
-        pair_bias=np.float32(weigh.bias[0]),
+        pairs=np.array([each.weights for each in weigh], dtype=np.float32),
+        pair_bias=np.concatenate([each.bias for each in weigh]).astype(np.float32),
         values=kept.values,
         value_bias=np.float32(kept.value_bias),
     )
@@ -412,22 +425,17 @@ def main() -> None:
     if options.sentences:
         table, kept = classifier.load_table(), slice(-SIGNS, -1)
         signs = Linear(table.weights[:, kept].astype(float) * table.scales[kept], table.bias[kept].astype(float))
-        weigh = Linear(table.pairs.astype(float), np.array([table.pair_bias]))
-        write_table(model, table.rarity, signs.beside(left_open), weigh)
+        weigh = [Linear(of_pair, np.array([bias])) for of_pair, bias in zip(table.pairs, table.pair_bias, strict=True)]
+        write_table(model, table.rarity, [signs, left_open], weigh)
         return
     if not options.pairs:
-        write_table(model, rarity)
-    # The model of pairs is fitted on the facts that the first models find.
-    written = [*load_pairs(PAIRS, "train"), *load_pairs(PAIRS, "lifted")]
-    # The series contain hardly any pairs that differ only in a value, the plainest form of a reversal.
-    of_one_form = [pair for pair in written if differing_places(pair.newer, pair.older) >= 0]
-    others = [pair for pair in written if differing_places(pair.newer, pair.older) < 0]
-    chosen = [*others, *pairs_by_chance(written), *unrelated_decisions(written)]
-    within, across = list(pairs_of_series(series)), list(pairs_across_series(series))
-    parts = chosen, list(pairs_of_dialogues(DIALOGUES)), of_one_form, within, across
-    weights = np.repeat([_PAIR, _PAIR, _OF_ONE_FORM, 1.0, _ACROSS], [len(part) for part in parts])
-    signs, weigh = fit_pairs(chosen, list(chain(*parts[1:])), model, weights)
-    write_table(model, rarity, signs.beside(left_open), weigh)
+        write_table(model, rarity, [_UNKNOWN], [Linear(np.zeros(1), np.zeros(1))])
+    # The models of pairs are fitted on the facts that the first models find.
+    written = list(load_pairs(PAIRS, "train"))
+    (back, _), holding = _fit_pairs_of([*written, *load_pairs(PAIRS, "lifted")], series, model)
+    # Beside the many completions that lift no rule, those that close something would be found less often.
+    (_, mends), unfinished = _fit_pairs_of(written, series, model, but=_is_lifting)
+    write_table(model, rarity, [back, mends, left_open], [holding, unfinished])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ of `weights`), and `classes` (`none`, then the kinds). Column 0 scores whether a
 the kinds choose the kind of a fact. The last three columns score whether a sentence takes something back, whether it
 reports a repair, and whether it only proposes, wishes, asks or denies what it says. `rarity` (float16, shape
 (COLUMNS,)) is the logarithm of the inverse document frequency of each word stem; `pairs` and `pair_bias` weigh the
-features of two facts, see `superseding`; `values` and `value_bias` those of their differing places, see `values`.
+features of two facts, in a row for earlier facts that hold and one for unfinished ones, see `pairs`; `values` and
+`value_bias` weigh those of their differing places, see `values`.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ class Table(NamedTuple):
     kinds: tuple[MustKeepKind, ...]
     rarity: NDArray[np.float16]
     pairs: NDArray[np.float32]
-    pair_bias: float
+    pair_bias: NDArray[np.float32]
     values: NDArray[np.float32]
     value_bias: float
 
@@ -221,7 +222,7 @@ def load_table() -> Table:
             kinds=tuple(MustKeepKind(name) for name in stored["classes"].tolist()[1:]),
             rarity=stored["rarity"],
             pairs=stored["pairs"],
-            pair_bias=float(stored["pair_bias"]),
+            pair_bias=stored["pair_bias"],
             values=stored["values"],
             value_bias=float(stored["value_bias"]),
         )

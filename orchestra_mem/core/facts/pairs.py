@@ -1,7 +1,7 @@
 """Estimate how likely it is that a later fact supersedes or settles an earlier one.
 
-A linear model, trained by `tools/train_facts.py`, scores a pair by topic, differing values, kinds, and how much the
-later fact sounds like taking something back or reporting a repair. Of facts of one form, `values` judges the places in
+Two linear models, one for facts that hold and one for unfinished ones, trained by `tools/train_facts.py`, score a pair
+by topic, differing values, kinds, and how much the later fact sounds like taking something back or reporting a repair. Of facts of one form, `values` judges the places in
 which they differ: a new value replaces the old one, another subject does not.
 """
 
@@ -154,7 +154,7 @@ def pair_features(
 
 def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> float:
     """Estimate how likely it is that a later fact has superseded or settled an earlier one, 0 to 1."""
-    weights, bias = _pair_weights()
+    weights, bias = _pair_weights()[older.kind in UNFINISHED]
     logit = sum(map(mul, pair_features(newer, older, signs, places=-1), weights), bias)
     if logit > _DOUBTED - _MOST_OF_FORM and newer.kind in HOLDING and older.kind in HOLDING:
         if (places := differing_places(newer, older)) > 0:
@@ -179,7 +179,10 @@ def _chance_of(logit: float) -> float:
 
 
 @lru_cache(maxsize=1)
-def _pair_weights() -> tuple[tuple[float, ...], float]:
-    """Return the weights of pairs as floats: for one pair, NumPy's overhead per call exceeds the computation."""
+def _pair_weights() -> tuple[tuple[Sequence[float], float], ...]:
+    """Return weights and bias of pairs by whether the earlier fact is unfinished.
+
+    They are floats: for one pair, NumPy's overhead per call exceeds the computation.
+    """
     table = load_table()
-    return tuple(table.pairs.tolist()), table.pair_bias
+    return tuple(zip(table.pairs.tolist(), table.pair_bias.tolist(), strict=True))

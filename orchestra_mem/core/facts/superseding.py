@@ -18,7 +18,7 @@ from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.pairs import PERHAPS, likelihood, topic_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
-SURE, REPORTED, LIFTED = 0.36, 0.22, 0.55
+SURE, REPORTED, LIFTED = 0.36, 0.35, 0.55
 """Least likelihood at which a fact is marked superseded or done.
 
 If a completion does this, `REPORTED` applies to failures and open items, `LIFTED` to decisions, rules and roles: most
