@@ -8,7 +8,7 @@ the state that the ledger knows; any other line is a person's new one. A missing
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -17,7 +17,7 @@ from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.document_merge import at_line, with_rows, with_work_heading
 from orchestra_mem.core.documents.episodic import with_front_of
-from orchestra_mem.core.documents.fact_lines import shows
+from orchestra_mem.core.documents.fact_lines import same_words, shows
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
@@ -43,17 +43,22 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     """Return a text that names only this ledger without the numbers of lines that git has taken from another's text.
 
     Such a line has the number of a line that stands as well, or one that the ledger's `own` texts do not show and that
-    means something else, or nothing, in the ledger. A person's reworded copy of a line becomes a new line, too.
+    means something else, or nothing, in the ledger. A person's reworded copy of a line becomes a new line, too. The
+    number of an own fact that ends a new line's sentence, as in "see (K1)", is a reference and stays.
     """
     known, now = {each for shown in own for each in _numbered(shown)}, _numbered(text)
     numbers, standing = {number for number, _ in known}, {number for number, _ in now & known}
     ledger = told() if any(number not in numbers for number, _ in now) else {}
+    wordings: defaultdict[str, list[str]] = defaultdict(list)
+    for number, words in (*known, *((number, _bare(each)) for number, texts in ledger.items() for each in texts)):
+        wordings[number].append(words)
     lines, counts = owned_lines(text), Counter(line.key for line in owned_lines(own[0]))
     changed: dict[int, str | None] = {}
     for line, (said, *_) in zip(lines, _words_of(lines), strict=True):
         is_copy = line.key in standing and counts[line.key] == 1 and (line.key, said) not in known
         is_hidden = line.key not in numbers and (line.key[:1] in ("K", "M") or line.key in ledger)
-        if is_copy or (is_hidden and not any(_same(said, _bare(each)) for each in ledger.get(line.key, ()))):
+        is_other = is_copy or (is_hidden and not any(_same(said, each) for each in wordings[line.key]))
+        if is_other and (line.plan or not _is_reference(said, wordings[line.key])):
             changed |= at_line(line, _unnumbered(line, {}))
     return with_rows(text, changed)
 
@@ -93,6 +98,11 @@ def taken_in(text: str, before: str, told: Wordings, *, prose: bool) -> str:
     before = "\n".join(row for row in before.split("\n") if row.removesuffix("\r") not in removed)
     base = "\n".join(row for row in other.split("\n") if row.removesuffix("\r") in there)
     return merge(base, other, before, both=True).text
+
+
+def _is_reference(said: str, wordings: Sequence[str]) -> bool:
+    """Check whether the sentence before a number goes on, and has not the words of the number's own fact."""
+    return bool(wordings) and said[-1:].isalnum() and not any(same_words(said, each) for each in wordings)
 
 
 def _numbered(text: str) -> set[tuple[str, str]]:
