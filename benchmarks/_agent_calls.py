@@ -142,7 +142,7 @@ class AgentCalls:
 
     def _values(self) -> Mapping[str, list[Any] | Callable[[], object]]:
         rng, whose = self._rng, [*_OTHERS, "global", self._view.agent]
-        texts = "message answer query task content for_operation operation_type pattern text summary".split()
+        texts = "message answer query question task content for_operation operation_type pattern text summary".split()
         lists = {name: lambda: [rng.choice(_WORDS)] for name in ("tags", "references")}
         return {
             **dict.fromkeys(texts, self._text), **lists,

@@ -53,6 +53,11 @@ TARGETS: dict[str, Target] = {
     "superseded_wrongly": ("<=", 0.02),
     "alike_superseded_wrongly": ("<=", 0.25),
     "alike_superseded": (">=", 0.50),
+    "ended_changed": (">=", 0.65),
+    "ended_open_wrongly": ("<=", 0.15),
+    "ended_lifted": (">=", 0.25),
+    "ended_lifted_wrongly": ("<=", 0.06),
+    "ended_together": ("<=", 0.03),
     "superseded_share_commits": ("<=", 0.10),
     "superseded_share_sessions": ("<=", 0.15),
     # tables of cues kept this share of the same recordings, at a recall of 0.23

@@ -39,29 +39,30 @@ LAYERS: dict[str, tuple[str, str]] = {
     "integrations": ("integrations", "memory core foundation"),
     "root": ("", "orchestrator home build memory retrieval compression tiers core foundation"),
     "testing": ("testing", "core foundation"),
+    "old places": ("manager retriever compressor", ""),
 }
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_210,
-    "orchestra_mem/core": 13_230,
-    "orchestra_mem/core/context": 1_100,
-    "orchestra_mem/core/documents": 3_720,
-    "orchestra_mem/core/facts": 2_020,
+    "orchestra_mem": 55_500,
+    "orchestra_mem/core": 13_560,
+    "orchestra_mem/core/context": 1_110,
+    "orchestra_mem/core/documents": 4_030,
+    "orchestra_mem/core/facts": 2_040,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_960,
     "orchestra_mem/core/work": 340,
-    "orchestra_mem/orchestrator": 4_130,
-    "orchestra_mem/tiers": 5_050,
-    "orchestra_mem/stores": 1_820,
-    "orchestra_mem/adapters": 9_720,
+    "orchestra_mem/orchestrator": 4_020,
+    "orchestra_mem/tiers": 5_140,
+    "orchestra_mem/stores": 1_810,
+    "orchestra_mem/adapters": 9_710,
     "orchestra_mem/memory": 3_480,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_830,
-    "orchestra_mem/compression": 1_820,
-    "orchestra_mem/faces": 7_500,
-    "tests": 36_880,
-    "benchmarks": 10_540,
+    "orchestra_mem/compression": 1_810,
+    "orchestra_mem/faces": 7_510,
+    "tests": 37_480,
+    "benchmarks": 10_590,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
@@ -74,6 +75,7 @@ IMPURE_CALLS = frozenset({"open", "print", "input", "exec", "eval", "__import__"
 CLOCK_METHODS = frozenset({"now", "utcnow", "today"})
 # Names that several modules or public classes may share, each with the reason; any other name must be unique.
 SHARED_NAMES = {
+    "manager": "the old place", "retriever": "the old place", "compressor": "the old place",
     "model": "what an adapter runs, or reads commands by", "models": "of the build, and whether they are sound",
     "session": "a model's state of a talk, in its adapter", "store": "of files, of the index", "types": "of intents",
     "search": "its wiring", "reading": "of files, of operations, of commands", "changes": "of files, of work items",

@@ -176,6 +176,7 @@ def test_a_fault_is_named_and_asked_for_once_more() -> None:
     assert done.fault == 'the record has no "module_77.py"'
     assert "tests/test_1_7.py::test_row_7 PASSED 7 ms" in done.text
     assert "module_77" not in done.text
+    assert done.talk.invented == 1
 
 
 def test_a_prompt_longer_than_the_window_is_divided_and_none_of_it_is_lost() -> None:

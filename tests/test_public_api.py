@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +150,11 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         orchestra_mem.open_memories  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"module 'orchestra_mem\.build' has no attribute 'open_memories'"):
         orchestra_mem.build.open_memories  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(("old", "new", "name"), cases("what_has_moved_is_still_found_in_its_old_place"))
+def test_what_has_moved_is_still_found_in_its_old_place(old: str, new: str, name: str) -> None:
+    """A name that has moved can be imported from its old place, with a warning that names the new one."""
+    with pytest.warns(DeprecationWarning, match=f"orchestra_mem.{new}"):
+        found = getattr(import_module(f"orchestra_mem.{old}"), name)
+    assert found is getattr(import_module(f"orchestra_mem.{new}"), name)

@@ -296,6 +296,18 @@ def test_an_edited_section_has_a_new_short_form_and_its_old_draft_is_nobodys(tmp
         assert len(whole(memory)) == 2
 
 
+def test_a_list_of_facts_has_no_short_form(tmp_path: Path, clock: Clock) -> None:
+    """However large a document is, a list of facts is never shown as an extract: a person's rule stays among them."""
+    with sectioned(tmp_path, clock) as (memory, _):
+        memory.record_operation("user_message", {"role": "user", "text": "Never serve kiwi to Ylva."})
+        for number in range(40):
+            text = f"Glaze number {number} must never be heated above {900 + number} degrees in the small kiln."
+            memory.record_operation("rules", {"text": text})
+        memory.refresh()
+        assert {each.document for each in whole(memory)} == {f"project_state/{SECTION}"}
+        assert "- Never serve kiwi to Ylva. (K" in memory.get_orchestrator_context("x", 600).render()
+
+
 @pytest.mark.parametrize("why", ["pinned", "small"])
 def test_what_is_pinned_or_fits_is_shown_as_it_is(tmp_path: Path, clock: Clock, why: str) -> None:
     """A pinned or small section has no short form and is shown in full."""

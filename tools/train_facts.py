@@ -6,7 +6,7 @@
     python tools/train_facts.py --sentences    # keeps the model of pairs, its signs and the rarity of words
 
 The training data are split `train` of `facts.jsonl`, `fact-pairs.jsonl` and `fact-series.jsonl` in `benchmarks/data/`,
-the split `contrast` of the first, and the dialogues that are not held out; split `test` is never read. One model
+the splits `contrast` and `lifted`, and the dialogues that are not held out; split `test` is never read. One model
 separates facts from other sentences; another, trained only on facts, classifies their kinds; a third classifies pairs
 of facts. Needs scikit-learn; run `tools/train_values.py` afterwards.
 """

@@ -3,8 +3,8 @@
     python tools/train_values.py            # writes the table
     python tools/train_values.py --cross    # prints a cross-validation by writer, writes nothing
 
-The training data are the pairs of one form in the splits `train` and `alike` of `benchmarks/data/fact-pairs.jsonl`,
-each in both orders. Needs scikit-learn.
+The training data are the pairs of one form in the splits `train`, `alike` and `lifted` of
+`benchmarks/data/fact-pairs.jsonl`, each in both orders. Needs scikit-learn.
 """
 
 from __future__ import annotations

@@ -11,15 +11,20 @@ from orchestra_mem.ports import TokenCounter
 
 @dataclass(slots=True)
 class Talk:
-    """Figures of the model calls for one summary: chunks retried and rejected, lines accepted, and the last fault."""
+    """Figures of the model calls for one summary. `asked` counts chunks sent, `first` chunks accepted without retry."""
 
+    asked: int = 0
+    first: int = 0
     retried: int = 0
     rejected: int = 0
     lines: int = 0
+    invented: int = 0
     failed: bool = False
     fault: str = ""
     prompt_tokens: int = 0
     answer_tokens: int = 0
+    prompt_s: float = 0.0
+    answer_s: float = 0.0
     seconds: float = 0.0
 
     def hopeless(self, patience: int) -> bool:

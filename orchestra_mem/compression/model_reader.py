@@ -10,6 +10,7 @@ from cachetools import LRUCache
 
 from orchestra_mem.compression.compressed import Talk
 from orchestra_mem.compression.timeouts import ModelWithTimeout
+from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.prompts import (
     ANSWER_TOKENS,
     NOTES_KEYS,
@@ -97,14 +98,18 @@ class ModelReader:
         if known is not None:
             talk.lines += sum(map(len, known.values()))
             return known
+        talk.asked += 1
         first, most = asked, self._answer_tokens(len(keys))
         for attempt in range(2):
             done = self._patient.ask(asked, max_tokens=most, schema=lines_schema(keys), cancelled=cancelled)
             talk.prompt_tokens += done.prompt_tokens
             talk.answer_tokens += done.answer_tokens
-            good, fault = self._judged(done, keys, records)
+            talk.prompt_s += done.prompt_s
+            talk.answer_s += done.answer_s
+            good, fault = self._judged(done, keys, records, talk)
             count = sum(map(len, good.values()))
             if count or not fault:
+                talk.first += attempt == 0
                 talk.retried += attempt
                 talk.lines += count
                 with self._lock:
@@ -116,7 +121,9 @@ class ModelReader:
         return {key: [] for key in keys}
 
     @staticmethod
-    def _judged(done: Generation, keys: Sequence[str], records: Sequence[Record]) -> tuple[dict[str, list[str]], str]:
+    def _judged(
+        done: Generation, keys: Sequence[str], records: Sequence[Record], talk: Talk
+    ) -> tuple[dict[str, list[str]], str]:
         """Return the valid lines of an answer by key, and the fault of the first invalid line."""
         good: dict[str, list[str]] = {key: [] for key in keys}
         try:
@@ -124,8 +131,10 @@ class ModelReader:
         except ValueError as error:
             return good, "the answer is too long" if done.finish is Finish.LENGTH else str(error)
         fault = ""
+        text = "\n".join(record.text for record in records)
         for key, lines in found.items():
             for line in lines:
+                talk.invented += len(missing_identifiers(line, text))
                 faults = [record.fault(line) for record in records]
                 if "" in faults:
                     good[key].append(line)

@@ -21,6 +21,7 @@ from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilt
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
+    from orchestra_mem.core.search.disclosure import Recalled
     from orchestra_mem.retrieval.passages import Recommendations
     from orchestra_mem.retrieval.retriever import RetrievedContext
     from orchestra_mem.retrieval.search import Answer
@@ -168,6 +169,12 @@ class AgentMemory:
         where = self._within("retrieve_context", where)
         found: RetrievedContext = self._memory.retriever.retrieve_context(task, where=where, **more)
         self._note_given("retrieve_context", (entry.source for entry in found.entries))
+        return found
+
+    def passages(self, question: str, *, where: SearchFilter = EVERYTHING, **more: Any) -> Recalled:
+        """See `ContextRetriever.passages`."""
+        found: Recalled = self._memory.retriever.passages(question, where=self._within("passages", where), **more)
+        self._note_given("passages", (each.source for each in found.recollections))
         return found
 
     def get_recommendations(self, task: str, *, where: SearchFilter = EVERYTHING, **more: Any) -> Recommendations:

@@ -78,13 +78,14 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], weig
     items: list[Item] = []
     priorities = _entry_priorities(blocks) if part is Part.DECISIONS else {}
     for position, block in enumerate(blocks):
-        is_rules = SECTIONS[name].get(block.title.lower()) is MustKeepKind.CONSTRAINT
-        forms = _section_forms(block.text, weights, 1 if is_rules else _SHORT_LINES)
+        kind = SECTIONS[name].get(block.title.lower())
+        forms = _section_forms(block.text, weights, 1 if kind else _SHORT_LINES)
         if forms:
             priority = priorities.get(position, -position)
             key = f"{name.value}/{block.title or 'text'}"
             item = _item(key, part, forms, priority, block, f"{name.value}.md:{block.line}")
-            items.append(replace(item, pinned=True, pinned_for="rules") if is_rules and not item.pinned else item)
+            is_rules = kind is MustKeepKind.CONSTRAINT and not item.pinned
+            items.append(replace(item, pinned=True, pinned_for="rules") if is_rules else item)
     return named_apart(items)
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 from cachetools import TTLCache
 
 from orchestra_mem.core.catalog.access import Access
-from orchestra_mem.core.search.disclosure import DisclosedEntry, RetrievedPassage, disclose, excerpt
+from orchestra_mem.core.search.disclosure import DisclosedEntry, Recalled, RetrievedPassage, disclose, excerpt
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.ports import TokenCounter
@@ -158,6 +158,19 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             with self._lock:
                 self._cache[key] = found
         return found
+
+    def passages(
+        self, question: str, *, agents: Sequence[str] = (), limit: int = 10, where: SearchFilter = EVERYTHING
+    ) -> Recalled:
+        """Return the passages that answer a question, best first and guesses last; see `retrieve_context`.
+
+        Raises:
+            AccessDeniedError: `where` names an agent that one of `agents` may not see.
+            ClosedError: The memory has been closed.
+        """
+        where, (_, session) = self._access.within(where, *agents), self._now()
+        found = recall(self._search, question, session=session, agents=agents, where=where, limit=limit)
+        return replace(found, recollections=tuple(_guesses_last(found.recollections)))
 
     def get_recommendations(
         self, task: str, *, agents: Sequence[str] = (), limit: int = 3, where: SearchFilter = EVERYTHING

@@ -22,9 +22,8 @@ from orchestra_mem.core.documents.catalog_document import (
 )
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
 from orchestra_mem.core.documents.episodic import signed, with_time_of
-from orchestra_mem.core.documents.fact_lines import fact_edits, with_numbers, without_numbers
+from orchestra_mem.core.documents.fact_lines import fact_edits, with_numbers
 from orchestra_mem.core.documents.markdown import line_end
-from orchestra_mem.core.documents.owned_lines import owned_keys
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.errors import DocumentError, NotFoundError, OrchestraMemError, StorageError
 from orchestra_mem.ports import DocumentStore
@@ -263,11 +262,7 @@ class CatalogDocuments(EditedDocuments):
         return self._named[1]
 
     def _numbered(self, name: str, text: str) -> str:
-        """Add the numbers of items to the lines that people wrote; a number of another project's item is removed."""
-        numbers = {key for key in owned_keys(text).values() if key[0] == "M"}
-        there = {f"M{item.number}" for item in self.items.by_number([int(number[1:]) for number in numbers])}
-        if numbers - there:
-            text = without_numbers(text, there)
+        """Add the numbers of items to the lines that people wrote."""
         items = self.items.items(ItemFilter(agents=[self._agents()[name]], limit=MOST_SHOWN))
         known = {squeeze(item.content): f"M{item.number}" for item in items if item.author is Author.PERSON}
         return with_numbers(name, text, lambda said: known.get(read_line(said).content)) if known else text

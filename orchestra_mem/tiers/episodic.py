@@ -21,6 +21,7 @@ from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, signed
 from orchestra_mem.core.documents.fact_lines import with_numbers
 from orchestra_mem.core.documents.markdown import Block, split_blocks
+from orchestra_mem.core.documents.owned_lines import MACHINE_TITLES
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError
@@ -102,7 +103,11 @@ class ShortForms:
         return known
 
     def _chosen(self, blocks: Sequence[Block]) -> list[Block]:
-        """Choose the largest unpinned sections to shorten, as many as bring the document down to its size limit."""
+        """Choose the largest unpinned sections to shorten, as many as bring the document down to its size limit.
+
+        The machine's own lists are none of them: contexts choose their lines by the facts' weights, which an extract
+        does not know.
+        """
         # Nearly every token has at least one character, so short documents need no token count.
         if not self.size_tokens or sum(len(block.text) for block in blocks) <= self.size_tokens:
             return []
@@ -112,7 +117,7 @@ class ShortForms:
         for block in sorted(blocks, key=lambda block: -tokens[block]):
             if excess <= 0 or tokens[block] < self.size_tokens * _LARGE:
                 break
-            if block.level and not block.pinned:
+            if block.level and not block.pinned and block.title.lower() not in MACHINE_TITLES:
                 chosen.append(block)
                 excess -= int(tokens[block] * (1 - self.share))
         return chosen

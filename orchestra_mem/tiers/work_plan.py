@@ -7,14 +7,12 @@ therefore finds no edits, and an old edit does not undo later changes by the mac
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from orchestra_mem.core.documents.episodic import WorkView, digest
-from orchestra_mem.core.documents.fact_lines import same_words
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.plan_lines import (
     BACKLOG,
@@ -26,7 +24,6 @@ from orchestra_mem.core.documents.plan_lines import (
     reference_now,
     remark_number,
     render_line,
-    shown_title,
 )
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError
@@ -140,21 +137,18 @@ class WorkPlan:
     def numbered(self, text: str) -> str:
         """Return the plan with item numbers added to lines of work; everything else stays byte for byte.
 
-        A new line gets the number of the item created for it; a line whose number was deleted gets it back. A line that
-        was pasted with a number of another project's, or of another item's, counts as new.
+        A new line gets the number of the item created for it; a line whose number was deleted gets it back.
         """
         # `has_work(text)` would be wrong: a text from before the first item lacks the heading that `has_work` needs.
         lines = plan_lines(text) if self.tracker.events(limit=1) else ()
         known = (self.ledger.last_read(_PLAN_FILE).text, self.ledger.written(_PLAN_FILE).left or "") if lines else ()
         before = [line for each in known for line in plan_lines(each) if line.number]
-        pasted = self._pasted(lines, {line.number for line in before})
-        if all(line.number for line in lines) and not pasted:
+        if all(line.number for line in lines):
             return text
         # Imported here, as few programs read edits of the plan.
-        from orchestra_mem.core.documents.plan_edits import with_item_numbers, without_item_numbers
+        from orchestra_mem.core.documents.plan_edits import with_item_numbers
 
-        text = without_item_numbers(text, lambda line: line.place in pasted)
-        taken = {line.number for line in lines if line.place not in pasted}
+        taken = {line.number for line in lines}
         created = self._created_last()
         given: dict[int, int] = {}
 
@@ -167,30 +161,6 @@ class WorkPlan:
             return max(number, 0)
 
         return with_item_numbers(text, number_of)
-
-    def _pasted(self, lines: Sequence[PlanLine], shown: Container[int]) -> set[int]:
-        """Return the places of lines whose titles are not those of their items, and that no item's own line has become.
-
-        Args:
-            lines: The plan's lines.
-            shown: Numbers that the plan had before. Unless such a number is on several lines, its line was reworded.
-        """
-        copied = {number for number, count in Counter(line.number for line in lines).items() if count > 1}
-        others = [line for line in lines if line.number and (line.number not in shown or line.number in copied)]
-        own = {
-            line.place
-            for line in others
-            if same_words(line.title or self._title(line.number), self._title(line.number))
-        }
-        kept = {line.number for line in others if line.place in own}
-        return {
-            line.place for line in others if line.place not in own and (line.number not in shown or line.number in kept)
-        }
-
-    def _title(self, number: int) -> str:
-        with suppress(NotFoundError):
-            return shown_title(self.tracker.item(number).title)
-        return ""
 
     def _created_last(self) -> list[PlanLine]:
         """Return the lines of open items that people created lately, to recognise lines that have lost their numbers.

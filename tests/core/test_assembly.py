@@ -198,6 +198,15 @@ def test_what_a_stable_part_leaves_goes_to_the_others_in_their_order() -> None:
     assert (len(shown(epoch, Part.PROJECT_STATE)), len(shown(epoch, Part.WORK_PLAN))) == (6, 2)
 
 
+def test_pinned_items_leave_the_others_of_their_part_a_share() -> None:
+    """However much pinned items need, other items of the same part get its share of what those leave."""
+    rules = of(Part.PROJECT_STATE, "rules", "word " * 100, pinned=True)
+    people = of(Part.PROJECT_STATE, "people", "Ann leads the bakery, Ben the shop.")
+    others = [of(part, f"{part} {number}", "word") for part in STABLE_PARTS[1:] for number in range(200)]
+    begun = begin_epoch([rules, people, *others], number=1, budget_tokens=1_000, counter=LETTERS)
+    assert {placement.key for placement in begun.placements if placement.form is not None} >= {"rules", "people"}
+
+
 @given(
     st.lists(st.integers(2, 90), min_size=1, max_size=30), st.lists(st.integers(2, 300), max_size=30), items(max_size=6)
 )

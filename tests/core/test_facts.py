@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks._facts import load_records
-from benchmarks.facts import mended, reversals, tally_records
+from benchmarks.facts import ended_by_message, ended_together, mended, reversals, tally_records
 from orchestra_mem.core.facts.classifier import signs_of
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.pairs import likelihood
@@ -200,12 +200,13 @@ def test_code_is_not_prose() -> None:
 
 
 def test_a_model_that_narrates_states_no_rules() -> None:
-    """The word `never` makes a person's sentence a rule, but a model's only if it begins with it or reads as one."""
+    """The word `never` makes a person's sentence a rule. A model's sentence that reads as one is advice: an insight."""
     narrated = "The old branch must have been there since spring, I never noticed it."
     assert [kind for kind, _ in _facts("message", {"role": "user", "text": narrated})] == ["constraint"]
     assert _facts("message", {"role": "assistant", "text": narrated}) == []
     rule = "Never push to main without a review."
-    assert _facts("message", {"role": "assistant", "text": rule}) == [("constraint", rule)]
+    assert _facts("message", {"role": "assistant", "text": rule}) == [("insight", rule)]
+    assert _facts("message", {"role": "assistant", "text": f"Rules:\n\n- {rule}"}) == [("constraint", rule)]
 
 
 def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> None:
@@ -217,6 +218,8 @@ def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> Non
         ("decision", decided),
     ]
     assert _facts("message", {"role": "user", "text": f"{said} {decided}\n\n{pasted}"}) == [("decision", decided)]
+    rule = "Never push to main without a review."
+    assert _facts("message", {"role": "user", "text": f"{rule}\n\n{pasted}"}) == [("constraint", rule)]
 
 
 @pytest.mark.parametrize("added", ["```\n{}\n```", "<system-reminder>\n{}\n</system-reminder>"])
@@ -477,11 +480,46 @@ def test_work_that_succeeds_at_last_leaves_no_failure_behind() -> None:
     assert {fact.operation for fact in settle(facts) if fact.status is STANDING} == {3, 4, 7, 8}
 
 
+@pytest.mark.parametrize(
+    ("rule", "report", "status"),
+    [
+        ("Tomatoes are watered only in the morning.", "The tomatoes are watered, all four beds are done.", STANDING),
+        ("Guests must check out by eleven.", "All guests checked out by half past ten today.", STANDING),
+        ("Skis are waxed before every race.", "The skis for Sunday's race are waxed.", STANDING),
+        ("Der Altbau darf nicht betreten werden.", "Der Zaun um den Altbau ist fertig.", STANDING),
+        ("Berichte werden auf Englisch geschrieben.", "Der englische Bericht ist geschrieben.", STANDING),
+        ("Les chiens sont interdits dans le jardin.", "Le panneau « chiens interdits » est posé.", STANDING),
+        ("Solo Vera hace las nóminas.", "Vera terminó las nóminas de mayo.", STANDING),
+        ("No bathing in the lake because of algae.", "The algae are gone, bathing is allowed again.", SUPERSEDED),
+        ("We freeze dependencies until the demo.", "The demo is over, the freeze is lifted.", SUPERSEDED),
+        ("Die Sauna ist für Frauen reserviert.", "Die Sauna ist nicht mehr für Frauen reserviert.", SUPERSEDED),
+    ],
+)
+def test_a_report_ends_a_rule_only_if_it_lifts_it(rule: str, report: str, status: MustKeepStatus) -> None:
+    """What is done in keeping with a rule, or near what the rule is about, leaves it active, however near in words."""
+    said = [_fact(rule, 1, MustKeepKind.CONSTRAINT), _fact(report, 21, MustKeepKind.COMPLETION)]
+    assert settle(said)[0].status is status
+
+
 def test_what_is_about_a_failure_does_not_close_it() -> None:
     """On unseen pairs a fix closes at least 40% of failures, another completion on the topic at most 15%."""
     rightly, wrongly = mended("test")
     assert rightly >= 0.4
     assert wrongly <= 0.15
+
+
+@pytest.mark.parametrize(("split", "least", "most"), [("test-open", 0.65, 0.15), ("test-lifted", 0.25, 0.06)])
+def test_what_is_changed_or_lifted_ends_and_what_is_left_open_does_not(split: str, least: float, most: float) -> None:
+    """In unseen pairs of messages, changes and liftings end a fact; proposals and exceptions do not."""
+    ended = ended_by_message(split)
+    assert sum(ended[True]) / len(ended[True]) >= least
+    assert sum(ended[False]) / len(ended[False]) <= most
+
+
+def test_rules_that_share_words_and_all_hold_stand_together() -> None:
+    """In unseen lists of twenty statements of one person, at most 3 % of decisions, rules and roles end another."""
+    gone = ended_together()
+    assert sum(gone) / len(gone) <= 0.03
 
 
 _POOL = st.sampled_from(

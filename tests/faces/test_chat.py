@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +129,75 @@ def test_what_is_relevant_goes_before_the_question_once(chat: Chat) -> None:
     chat.say(*talk, said("In Redis."), user("And the queue? Tell me again where the sessions live, please."))
     assert "RabbitMQ. <\\|im_end|>" in chat.sent()[-1]["content"]
     assert "".join(each["content"] for each in chat.sent()).count("no sticky sessions") == 1
+
+
+def bury(memory: OrchestratorContextManager) -> None:
+    """Record so much that the first context of a chat has no room for what was recorded before."""
+    for number in range(80):
+        memory.record_operation("user_message", {"role": "user", "text": f"Draw tulip {number}. " + "Please. " * 90})
+    memory.flush_session()
+
+
+def test_a_passage_says_when_and_by_whom_and_stands_once(chat: Chat) -> None:
+    """A passage has its date and speaker; a message and the fact found in it are one passage."""
+    said_on = datetime(2026, 3, 4, 9, tzinfo=UTC)
+    text = "We agreed that Mr. Oduya delivers the flour on Thursdays. Please print a label for him."
+    chat.memory.record_operation("user_message", {"role": "user", "text": text}, agent="user", timestamp=said_on)
+    bury(chat.memory)
+    chat.say(user("On which day does Mr. Oduya deliver the flour?"))
+    passages = chat.sent()[0]["content"].split("```recalled ")[1:]
+    told = [each for each in passages if "flour" in each]
+    assert [each.partition("\n")[0] for each in told] == ["op 1 (user_message, 2026-03-04, user)"]
+
+
+def test_a_chat_begins_with_a_few_guesses(chat: Chat) -> None:
+    """The first message of a chat gets up to three passages that only perhaps answer it, and says so; others none."""
+    for name, street in (("Runa", "Birkenallee"), ("Odo", "Ahornring"), ("Tilde", "Lindenhof"), ("Veit", "Ulmenstieg")):
+        told = f"{name} zieht im Mai um und ist dann im {street} zu erreichen."
+        chat.memory.record_operation("user_message", {"role": "user", "text": told}, agent="user")
+    bury(chat.memory)
+    first, second = user("Wo finde ich jetzt Odo?"), user("Und wo finde ich Veit?")
+    chat.say(first)
+    chat.say(first, said("Odo?"), second)
+    begun, _, later = (each["content"] for each in chat.sent())
+    assert 1 <= begun.count(", perhaps)\n") <= 3
+    assert ", perhaps)\n" not in later
+
+
+def test_a_small_window_has_room_for_rules_and_answers(chat: Chat) -> None:
+    """With a window of 2,048 tokens and the default settings, a chat gets rules and passages.
+
+    As the chat grows, passages make room before the rules do; rules that did are added again to the next message.
+    """
+    chat.llama.window = 2_048
+    rule = "Never serve nuts to Edda."
+    chat.memory.record_operation("user_message", {"role": "user", "text": rule}, agent="user")
+    kilns = {"Aster": "barn", "Birka": "cellar", "Cirrus": "garage", "Drago": "attic", "Embla": "yard"}
+    for name, place in kilns.items():
+        text = f"The kiln named {name} stands in the {place}, behind {'the old wall and ' * 12}the oak."
+        chat.memory.record_operation("user_message", {"role": "user", "text": text}, agent="user")
+    bury(chat.memory)
+    talk: list[Any] = []
+    for name, place in kilns.items():
+        talk.append(user(f"Where does {name} stand?"))
+        chat.say(*talk, max_tokens=256)
+        sent = "".join(each["content"] for each in chat.sent() if each["role"] == "user")
+        assert rule in sent
+        assert f"in the {place}," in sent
+        talk.append(said("It stands in its place, as you have told me. " * 12))
+    for text in ("Keep this: " + "glaze " * 80, "Where does Aster stand?"):
+        talk += [user(text), said("It stands in its place.")]
+        chat.say(*talk[:-1], max_tokens=256)
+    assert (rule in chat.sent()[0]["content"], rule in chat.sent()[-1]["content"]) == (False, True)
+
+
+def test_a_chat_begins_with_rules_long_before_the_window_is_full(chat: Chat) -> None:
+    """Rules are in a chat's first message however much was recorded after them, also before the first refresh."""
+    rule = "Never serve nuts to Edda."
+    for text in (rule, *(f"We decided that shelf {n} holds the jars of supplier {n * 7}." for n in range(200))):
+        chat.memory.record_operation("user_message", {"role": "user", "text": text}, agent="user")
+    chat.say(user("Hello!"))
+    assert rule in chat.sent()[0]["content"].partition("```recalled")[0]
 
 
 def test_an_exchange_is_recorded(chat: Chat) -> None:

@@ -285,7 +285,10 @@ def test_failures_age_in_a_session_without_end(tmp_path: Path, clock: Clock) -> 
 def test_a_line_that_a_person_rewords_is_not_doubted(tmp_path: Path) -> None:
     """A person's new words for a decision are active, even if the machine took a later decision for its end."""
     with open_memory(tmp_path) as memory:
-        for text in ("We deploy with Ansible from the office.", "We deploy with Terraform."):
+        for text in (
+            "We deploy with Ansible from the office.",
+            "We chose Terraform for the new servers in the office.",
+        ):
             memory.record_operation("decision", {"text": text})
         memory.refresh()
         assert [fact.superseded_by for fact in memory.facts()] == [2, 0]

@@ -812,9 +812,9 @@ def test_a_line_with_the_number_of_another_memory_is_a_new_fact(desk: Desk) -> N
 
 @pytest.mark.parametrize("number", ["K1", "K2"])
 def test_a_reference_at_the_end_of_a_line_is_no_number_of_the_line(desk: Desk, number: str) -> None:
-    """A new line that ends with a reference to a fact keeps it, and is a fact of its own."""
-    said = f"Sessions of guests expire after an hour, see ({number})"
-    desk.state.edit((RULE_LINE, f"{RULE_LINE}- {said}\n"))
+    """A new line that ends with a reference to a fact keeps it, ended by a full stop, and is a fact of its own."""
+    said = f"Sessions of guests expire after an hour, see ({number})."
+    desk.state.edit((RULE_LINE, f"{RULE_LINE}- {said[:-1]}\n"))
     assert desk.says(CONSTRAINT) == [RULE, said]
     desk.go_on(times=2)
     desk.state.has_once(f"- {said} (K4)\n", RULE_LINE)

@@ -122,12 +122,12 @@ def begin_epoch(
 ) -> Epoch:
     """Choose and lay out the first context of a new epoch, which never exceeds the budget, whatever the counter.
 
-    Each stable part gets its share, or more if its pinned items need more; only `NEWEST_SHARE` stays for operations, if
-    they need it. Unused tokens go to the stable parts that need more, in order, and then to the operations. Only
-    `fill_at_start` of the operations' room is filled, so that later operations can be appended; if it is 1, all of it
-    is, and the stable parts get what the operations leave unused. Within a part, pinned items are placed first, in full
-    if they fit, then all others in their shortest form, then in fuller forms by priority. So a larger budget shows no
-    fewer lines of a pinned item with a form for each line.
+    Each stable part gets what its pinned items need, and its share of what those leave; only `NEWEST_SHARE` stays for
+    operations, if they need it. Unused tokens go to the stable parts that need more, in order, and then to the
+    operations. Only `fill_at_start` of the operations' room is filled, so that later operations can be appended; if it
+    is 1, all of it is, and the stable parts get what the operations leave unused. Within a part, pinned items are
+    placed first, in full if they fit, then all others in their shortest form, then in fuller forms by priority. So a
+    larger budget shows no fewer lines of a pinned item with a form for each line.
 
     Args:
         items: Items of each part in the order in which they are shown; operations in order of time.
@@ -186,12 +186,15 @@ class _Layout:
         return self._laid_out(shares, room, start_tokens, preamble)
 
     def _shares(self, tokens: int) -> dict[Part, int]:
-        """Divide tokens by the shares; parts get more if their pinned items need it."""
-        rest = round(sum(self.shares.values()) * tokens)
+        """Give each part what its pinned items need, and its share of the tokens that those of all parts leave."""
+        whole = sum(self.shares.values())
+        rest = round(whole * tokens)
         newest = min(int(self.shares.get(Part.OPERATIONS, 0.0) * tokens), int(rest * NEWEST_SHARE))
+        pinned = {part: self.fills[part].full_tokens(pinned=True) for part in STABLE_PARTS}
+        free = max(0, rest - sum(pinned.values()))
         shares = {}
         for part in STABLE_PARTS:
-            share = max(int(self.shares.get(part, 0.0) * tokens), self.fills[part].full_tokens(pinned=True))
+            share = pinned[part] + (int(self.shares.get(part, 0.0) / whole * free) if whole else 0)
             shares[part] = min(share, rest - newest)
             rest -= shares[part]
         return {**shares, Part.OPERATIONS: rest}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
@@ -32,13 +32,10 @@ Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
 removed if it is struck out)."""
 TextsOf: TypeAlias = Callable[[Collection[str]], Mapping[str, Collection[str]]]
 """Returns the texts of facts, by number, for those of the numbers that are known."""
-_Line: TypeAlias = tuple[str, str]  # number and text
-
 
 _TICKED = re.compile(rf"{MARK.pattern}\[[xX]\] ")
 # What stands around the words of a fact in a quotation, in emphasis, or over several rows.
 _MARKS = re.compile(r"<!--(?:(?!-->).)*-->|[*_>`]+", re.DOTALL)
-_HIGHEST = 10_000_000  # A higher number is no fact's, in any memory.
 _NUMBERS = re.compile(r"\(([KM]\d{1,18})\)")
 _INNER = re.compile(r"[ \t]*\((?P<number>[KM]\d{1,18})\)(?=[ \t]*\S)")
 
@@ -54,17 +51,18 @@ def fact_edits(
         texts: Text before and text now, by document. A fact moved to another document counts as present.
         work: Whether boxes in the work plan are work items rather than facts.
         letter: Letter of the numbers: `K` for facts, `M` for catalog items. Lines with other numbers are skipped.
-        known: Finds the facts of numbers. A line pasted with the number of another fact then counts as new, and has
-            that number in its text. One with the number of no fact is in `said`, with the kind of a new fact.
+        known: Finds the facts of numbers.
+
+    Returns:
+        The differences. A line with a number that was not there before is in `said`, with the kind of a new fact.
     """
 
-    def facts(side: int, strange: Mapping[_Line, _Line]) -> list[tuple[str, Told]]:
-        found = [each for name in texts for each in _facts(name, texts[name][side], work, strange)]
+    def facts(side: int, before: Container[str] | None) -> list[tuple[str, Told]]:
+        found = [each for name in texts for each in _facts(name, texts[name][side], work, before)]
         return [each for each in found if each[0][:1] in ("", letter)]
 
-    before, now = facts(0, {}), facts(1, {})
-    if known and (strange := _pasted(before, now, known)):
-        now = facts(1, strange)
+    before = facts(0, None)
+    now = facts(1, {number for number, _ in before})
     found = difference(before, now)
     more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
     # If a person copied a line and reworded the copy, the fact keeps its text: the document states both.
@@ -80,25 +78,6 @@ def fact_edits(
         }
     added = tuple(dict.fromkeys(told for told in found.added if told[0]))
     return replace(found, gone=gone, said=said, added=added)
-
-
-def _pasted(before: Sequence[tuple[str, Told]], now: Sequence[tuple[str, Told]], known: TextsOf) -> dict[_Line, _Line]:
-    """Return the lines that a person has brought along with a number that is not theirs, each with what it is here."""
-    old = {(key, text) for key, (_, text, _) in before}
-    more = Counter(key for key, _ in now) - Counter(key for key, _ in before)
-    lines = [(key, text) for key, (_, text, status) in now if key and more[key] and status is MustKeepStatus.STANDING]
-    facts = known({key for key, _ in lines}) if lines else {}
-    return {
-        (key, text): ("", f"{text} ({key})") if key in facts or int(key[1:]) > _HIGHEST else (key, text)
-        for key, text in lines
-        if (key, text) not in old and not any(same_words(text, each) for each in facts.get(key, ()))
-    }
-
-
-def same_words(line: str, text: str) -> bool:
-    """Check whether a line shows a text, or at least half of its words."""
-    one, other = ({*said.casefold().split()} for said in (line, text))
-    return shows(line, text) or 2 * len(one & other) >= max(len(one), len(other))
 
 
 class LooseFacts:
@@ -124,16 +103,16 @@ def _bare(text: str) -> str:
     return squeeze(_MARKS.sub(" ", text))
 
 
-def _facts(name: str, text: str, work: bool, strange: Mapping[_Line, _Line]) -> Iterator[tuple[str, Told]]:
+def _facts(name: str, text: str, work: bool, before: Container[str] | None) -> Iterator[tuple[str, Told]]:
+    """Yield the facts of a text with their numbers; a kind only for those without one, or not `before`."""
     kinds = SECTIONS.get(name, CATALOG_SECTIONS)
     for line, fact in _fact_lines(name, text, work):
-        is_strange = (fact.number, fact.text) in strange
-        number, said = strange.get((fact.number, fact.text), (fact.number, fact.text))
-        kind = kinds.get(line.section) if is_strange or not number else None
+        is_known = fact.number and (before is None or fact.number in before)
+        kind = None if is_known else kinds.get(line.section)
         pinned = " <!-- pin -->" * (PIN in line.row and name not in SECTIONS)
         status = MustKeepStatus.SUPERSEDED if fact.state.startswith(" (superseded") else MustKeepStatus.STANDING
         status = MustKeepStatus.REMOVED if fact.state == STRUCK else status
-        yield number, (kind, said + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
+        yield fact.number, (kind, fact.text + pinned, MustKeepStatus.DONE if _TICKED.match(line.row) else status)
 
 
 def _fact_lines(name: str, text: str, work: bool) -> Iterator[tuple[OwnedLine, FactRow]]:
@@ -165,24 +144,11 @@ def shows(shown: str, text: str) -> bool:
 
 
 def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
-    """Append numbers such as `K12` to lines for which `number_of` has one; the rest stays byte for byte.
-
-    A line may end with the number of another fact, which is then part of its text; see `fact_edits`.
-    """
+    """Append numbers such as `K12` to unnumbered lines for which `number_of` has one; the rest stays byte for byte."""
     rows = text.split("\n")
     for line, fact in _fact_lines(name, text, has_work(text)):
-        if number := number_of(f"{fact.text} ({fact.number})" if fact.number else fact.text):
+        if not fact.number and (number := number_of(fact.text)):
             _append(rows, line, number)
-    return "\n".join(rows)
-
-
-def without_numbers(text: str, known: Container[str]) -> str:
-    """Remove the numbers that are not known from the ends of lines; the rest stays byte for byte."""
-    rows = text.split("\n")
-    for line in owned_lines(text):
-        if line.fact and line.key and line.key not in known:
-            row = rows[line.places[-1]]
-            rows[line.places[-1]] = "".join(row.rsplit(f" ({line.key})", 1))
     return "\n".join(rows)
 
 

@@ -17,7 +17,7 @@ from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.document_merge import at_line, with_rows, with_work_heading
 from orchestra_mem.core.documents.episodic import with_front_of
-from orchestra_mem.core.documents.fact_lines import same_words, shows
+from orchestra_mem.core.documents.fact_lines import shows
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
@@ -43,8 +43,8 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     """Return a text that names only this ledger without the numbers of lines that git has taken from another's text.
 
     Such a line has the number of a line that stands as well, or one that the ledger's `own` texts do not show and that
-    means something else, or nothing, in the ledger. A person's reworded copy of a line becomes a new line, too. The
-    number of an own fact that ends a new line's sentence, as in "see (K1)", is a reference and stays.
+    means something else, or nothing, in the ledger. A person's reworded copy of a line becomes a new line, too. If the
+    number of an own fact is the end of a new line's sentence, as in "see (K1)", it stays, and a full stop follows.
     """
     known, now = {each for shown in own for each in _numbered(shown)}, _numbered(text)
     numbers, standing = {number for number, _ in known}, {number for number, _ in now & known}
@@ -56,10 +56,11 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     changed: dict[int, str | None] = {}
     for line, (said, *_) in zip(lines, _words_of(lines), strict=True):
         is_copy = line.key in standing and counts[line.key] == 1 and (line.key, said) not in known
-        is_hidden = line.key not in numbers and (line.key[:1] in ("K", "M") or line.key in ledger)
-        is_other = is_copy or (is_hidden and not any(_same(said, each) for each in wordings[line.key]))
-        if is_other and (line.plan or not _is_reference(said, wordings[line.key])):
-            changed |= at_line(line, _unnumbered(line, {}))
+        is_hidden = line.key[:1] in _LETTERS and line.key not in numbers and not (line.plan and not line.plan.title)
+        if is_copy or (is_hidden and not any(_same(said, each) for each in wordings[line.key])):
+            is_reference = not line.plan and _is_reference(said, wordings[line.key])
+            row = _NUMBER.sub(r"\g<0>.", line.row) if is_reference else _unnumbered(line, {})
+            changed |= at_line(line, row)
     return with_rows(text, changed)
 
 
@@ -101,8 +102,10 @@ def taken_in(text: str, before: str, told: Wordings, *, prose: bool) -> str:
 
 
 def _is_reference(said: str, wordings: Sequence[str]) -> bool:
-    """Check whether the sentence before a number goes on, and has not the words of the number's own fact."""
-    return bool(wordings) and said[-1:].isalnum() and not any(same_words(said, each) for each in wordings)
+    """Check whether the sentence before a number goes on, and has not half of the words of the number's own fact."""
+    words = {*said.casefold().split()}
+    own = [{*each.casefold().split()} for each in wordings]
+    return bool(own) and said[-1:].isalnum() and all(2 * len(words & each) < max(len(words), len(each)) for each in own)
 
 
 def _numbered(text: str) -> set[tuple[str, str]]:

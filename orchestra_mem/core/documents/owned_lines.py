@@ -85,7 +85,7 @@ _EMPTY = re.compile(r"[-*+][ \t]+None\s*")
 # The machine's list items that are not facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
 # Titles and rows that only the machine writes.
-_TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values(), CATALOG_SECTIONS)
+MACHINE_TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values(), CATALOG_SECTIONS)
 _TEXTS = re.compile(
     r"[-*+][ \t]+None|[-*+][ \t]+… and [\d,]+ more: .*|[\d,]+ more decisions? (?:are|is) kept in the ledger: .*"
     r"|\*\*(?:Last Updated|Session)\*\*: .*|[-*+][ \t]+\*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
@@ -277,7 +277,7 @@ def free_rows(text: str, own: Container[str] = ()) -> Iterator[str]:
         fenced = fenced_rows(block.text)
         head = lines.get(block.line - 1)
         quoted = bool(block.level and head and head.fact)
-        titled = block.level and (quoted or block.title.strip().lower() in _TITLES)
+        titled = block.level and (quoted or block.title.strip().lower() in MACHINE_TITLES)
         for place, row in enumerate(split_lines(block.text) if not block.front else (), block.line - 1):
             line = lines.get(place)
             is_own = bool(line and line.key in own)

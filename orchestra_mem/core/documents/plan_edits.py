@@ -211,12 +211,3 @@ def with_item_numbers(text: str, number_of: Callable[[PlanLine], int]) -> str:
             at += len(rows[line.place][at:]) - len(rows[line.place][at:].lstrip())
             rows[line.place] = f"{rows[line.place][:at]}#{number} {rows[line.place][at:]}"
     return "\n".join(rows)
-
-
-def without_item_numbers(text: str, is_pasted: Callable[[PlanLine], bool]) -> str:
-    """Remove the numbers from lines of work that have the number of another item; all else stays byte for byte."""
-    rows = text.split("\n")
-    for line in plan_lines(text):
-        if line.number and is_pasted(line):
-            rows[line.place] = re.sub(rf"#0*{line.number}(?!\d)[:.]?[ \t]*", "", rows[line.place], count=1)
-    return "\n".join(rows)

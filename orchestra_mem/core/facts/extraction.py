@@ -160,9 +160,16 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
         for candidate, row, among in zip(text.candidates, own, _among([1.0 - row[0] for row in own]), strict=True):
             if (judged := _judge(candidate, row, among, text.field)) is not None:
                 kind, score = judged
+                if kind is MustKeepKind.CONSTRAINT and _is_advice(candidate, text.field):
+                    kind = MustKeepKind.INSIGHT
                 finds.append(Find(kind, _passage(candidate, kind, text.field), score))
         results.append(_likeliest(finds, text))
     return results
+
+
+def _is_advice(candidate: Candidate, field: Field) -> bool:
+    """Check whether a rule is a model's prose: models give advice, and people and files set the rules."""
+    return field.voice is Voice.MODEL and field.source is Source.SPEECH and candidate.listed is None
 
 
 def _among(likely: Sequence[float]) -> Sequence[float]:
@@ -188,12 +195,12 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
         return None
     if failure_lines(candidate.text):  # program output among prose
         return (MustKeepKind.FAILURE, likely) if likely >= _TALK_THRESHOLD else None
-    threshold = _THRESHOLDS.get(field.voice) or (_TALK_THRESHOLD if field.spoken else THRESHOLD)
+    threshold = _THRESHOLDS.get(field.voice.judged_as) or (_TALK_THRESHOLD if field.spoken else THRESHOLD)
     named = kind_of_field(field.name) if field.source is Source.STATE else None
     if named is not None:
         return (named, likely) if likely >= _SAFETY_THRESHOLD else None
     least = _TALK_SAFETY_THRESHOLD if field.spoken else _SAFETY_THRESHOLD
-    if field.voice is Voice.MODEL:
+    if field.voice.judged_as is Voice.MODEL:
         least = _MODEL_SAFETY_THRESHOLD
     safe = safety_kind(candidate.text, certain=likely < least and among < threshold)
     if safe is not None and (safe[1] or least <= likely < _SURE):

@@ -23,11 +23,17 @@ class Source(StrEnum):
 
 
 class Voice(StrEnum):
-    """Author of a text. People make decisions; models and commit messages mostly describe them."""
+    """Author of a text. People make decisions; models, pasted texts and commit messages mostly describe them."""
 
     PERSON = "person"
     MODEL = "model"
+    PASTED = "pasted"
     COMMIT = "commit"
+
+    @property
+    def judged_as(self) -> Voice:
+        """The voice that the classifier knows: a pasted text is judged as a model's."""
+        return Voice.MODEL if self is Voice.PASTED else self
 
 
 class Field(NamedTuple):
@@ -208,7 +214,7 @@ def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
         beside.append(Field(source, name, inside, around.about, voice=Voice.MODEL))
     whole = "\n\n".join((*said, text[begin:]))
     if around.asks and len(whole) > _MOST_TYPED_CHARS and len(without_code(whole)) > _MOST_TYPED_CHARS:
-        around = around._replace(voice=Voice.MODEL)
+        around = around._replace(voice=Voice.PASTED)
     return (Field(Source.SPEECH, name, whole, *around[2:]), *beside)
 
 

@@ -43,7 +43,7 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
     """
     said = without_code(field.text)
     name = _PLACE.sub("text", field.name)
-    around = [f"voice={field.voice.value}", f"field={name}", *(["spoken"] if field.spoken else [])]
+    around = [f"voice={field.voice.judged_as.value}", f"field={name}", *(["spoken"] if field.spoken else [])]
     numbers = {*_LINE_NUMBER.findall(said)}
     heading = label = before = ""
     seen: set[tuple[str, str, str, bool]] = set()
@@ -68,7 +68,7 @@ def candidates_of(field: Field) -> Iterator[Candidate]:
             kind = heading_kind(above)
             under = [f"under={kind.value}"] if kind else []
             sentence = Sentence(
-                text=masked(text, quotes=field.voice is Voice.MODEL),
+                text=masked(text, quotes=field.voice.judged_as is Voice.MODEL),
                 circumstances=(*around, *_circumstances(text, before, bulleted=bulleted), *under),
                 heading=above,
             )

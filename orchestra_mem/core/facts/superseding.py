@@ -18,8 +18,12 @@ from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.pairs import PERHAPS, likelihood, topic_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
-SURE, REPORTED = 0.36, 0.22
-"""Least likelihood at which a fact is marked superseded or done; `REPORTED` applies if a completion does this."""
+SURE, REPORTED, LIFTED = 0.36, 0.22, 0.55
+"""Least likelihood at which a fact is marked superseded or done.
+
+If a completion does this, `REPORTED` applies to failures and open items, `LIFTED` to decisions, rules and roles: most
+reports about what a rule is about keep to the rule.
+"""
 AGAINST = 0.25
 """Least likelihood, averaged over both directions, at which decisions of two projects contradict each other."""
 # Module-level names, because looking up a member of an enum takes as long as computing a feature.
@@ -161,6 +165,13 @@ def may_change(newer: MustKeep, older: MustKeep) -> bool:
     return newer.kind in (*HOLDING, _COMPLETION) and older.kind in _CHANGED
 
 
+def _least(newer: MustKeep, older: MustKeep) -> float:
+    """Return the least likelihood at which `newer` ends `older` for sure."""
+    if newer.kind is not _COMPLETION:
+        return SURE
+    return LIFTED if older.kind in HOLDING else REPORTED
+
+
 class Standing:
     """Index of the active facts by their content words."""
 
@@ -220,9 +231,8 @@ class Standing:
         if not repeated and not chances and topic_of(fact.text).weight <= _FEW and signs[0] >= _POINTS:
             return self._pointed_at(fact, facts)
         likeliest = sorted(chances, key=lambda number: -chances[number])
-        least = REPORTED if fact.kind is _COMPLETION else SURE
         is_open = fact.kind in HOLDING and signs[OPEN] >= _LEAST_OPEN
-        sure = [number for number in likeliest[:1] if chances[number] >= least and not is_open]
+        sure = [number for number in likeliest if chances[number] >= _least(fact, facts[number]) and not is_open][:1]
         told = [facts[number].text for number in sure]
         ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]

@@ -39,6 +39,11 @@ class Addition:
     tokens: int = 0
     sources: tuple[str, ...] = ()
 
+    @property
+    def has_state(self) -> bool:
+        """Whether the text has the project's state with its rules, and not only passages."""
+        return '<memory part="' in self.text
+
 
 @dataclass(frozen=True, slots=True)
 class Talk:
@@ -136,12 +141,14 @@ class Additions:
         """Store the additions of a conversation, and return those that fit `room_tokens`.
 
         If the additions do not fit, the oldest lose their text permanently, until the rest fills at most half of the
-        room, so that the prompt's prefix changes seldom. Sources are kept, so that no memory is added again.
+        room, so that the prompt's prefix changes seldom. One with the project's state loses its text last, and only if
+        the rest still does not fit. Sources are kept, so that no memory is added again.
         """
         kept, total = dict(additions), sum(each.tokens for each in additions.values())
         if total > room_tokens:
-            for place in sorted(kept):
-                if place == talk.asked or total <= room_tokens // 2:
+            older = [place for place in kept if place != talk.asked]
+            for place in sorted(older, key=lambda place: (kept[place].has_state, place)):
+                if total <= (room_tokens if kept[place].has_state else room_tokens // 2):
                     break
                 total -= kept[place].tokens
                 kept[place] = Addition(sources=kept[place].sources)

@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 from uuid import uuid4
 
-from orchestra_mem.core.search.echoes import fenced
+from orchestra_mem.core.search.disclosure import recalled_item
+from orchestra_mem.core.search.terms import is_statement
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_additions import (
@@ -32,6 +34,11 @@ from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json, OperationFilter
 
 _MOST_HITS = 12
+# With three, a memory in several languages answered as many first questions as with any number of guesses.
+_MOST_GUESSES = 3
+_FEW_OPERATIONS = 50  # contexts show the facts of as many without documents
+# Share of the room for additions that the addition to one message may take; the rest is for the conversation to grow.
+_ROOM_SHARE = 2 / 3
 _END = b"[DONE]"
 _ANSWER_TOKENS = 1_024
 _MARKS_TOKENS = 8  # upper limit of the tokens that a chat template adds to a message
@@ -124,6 +131,7 @@ class ChatDesk:
         self._memory = memory
         self._settings = settings
         self._additions = additions
+        self._refreshed: date | None = None
 
     def prompt(self, body: Mapping[str, Any], caller: Caller, problem: str = "") -> Prompt:
         """Add relevant memories to a client's messages. If the memory fails, the prompt reports it as its `problem`.
@@ -134,6 +142,7 @@ class ChatDesk:
             problem: If set, the memory is not searched for this reason, and only earlier additions are used.
         """
         talk = Talk.of(body["messages"], agent=caller.acting(None))
+        room = self._room(talk, body)
         additions = self._additions.of(talk)
         # Made for this message, or for an earlier conversation that began with the same messages and was answered.
         before = additions.pop(talk.asked, None) if talk.is_new else None
@@ -141,13 +150,13 @@ class ChatDesk:
             if talk.is_new and talk.question.strip() and not problem:
                 recorded = OperationFilter(idempotency_key=_key(talk, talk.asked, caller.view))
                 if before is None or not caller.view.count_operations(recorded):
-                    before = self._relevant(talk, additions, caller.view)
+                    before, problem = self._relevant(talk, additions, caller, room)
                 additions[talk.asked] = before
         except OrchestraMemError as error:
             problem = str(error)
         found = additions.get(talk.asked)
-        additions = self._additions.keep(talk, additions, self._room(talk, body))
-        if additions.get(talk.asked) != found:
+        additions = self._additions.keep(talk, additions, room)
+        if not room or additions.get(talk.asked) != found:
             full = "the messages, the tools and the answer (`max_tokens`) fill the model's window"
             problem = problem or f"no memories were added: {full}"
         return Prompt(
@@ -156,26 +165,51 @@ class ChatDesk:
             sources=additions[talk.asked].sources if talk.asked in additions else (), problem=problem,
         )  # fmt: skip
 
-    def _relevant(self, talk: Talk, before: Mapping[int, Addition], view: Any) -> Addition:
-        """Select memories for the last user message. A conversation's first addition also has the project's state."""
+    def _relevant(
+        self, talk: Talk, before: Mapping[int, Addition], caller: Caller, room_tokens: int
+    ) -> tuple[Addition, str]:
+        """Select memories for the last user message; also return why none could be searched, "" if they could.
+
+        A conversation's first addition also has the project's state, and so has a later one if that had to make room.
+        Only the first has guesses, and few, because they would fill a long conversation, and none if anything is likely
+        to answer, because they divert a small model.
+        """
         count = self._memory.counter.count
-        given = {source for each in before.values() for source in each.sources}
-        texts, sources, left = [], [], self._settings.chat_turn_tokens
-        if not before:
-            context = view.get_orchestrator_context("chat", self._settings.chat_first_tokens)
+        # The name of a document is that of many passages.
+        given = {source for each in before.values() for source in each.sources if not source.endswith(".md")}
+        has_state = any(each.has_state for each in before.values())
+        first, turn = 0 if has_state else self._settings.chat_first_tokens, self._settings.chat_turn_tokens
+        share = min(1.0, _ROOM_SHARE * room_tokens / max(1, first + turn))
+        texts, sources, left = [], [], int(turn * share)
+        if not has_state:
+            self._refresh_daily()
+            context = caller.view.get_orchestrator_context("chat", int(first * share))
             texts = [context.render()] * bool(context.tokens)
         says = talk.says([*(each.text for each in before.values()), *texts])
-        for hit in view.search(talk.question, limit=_MOST_HITS).hits:
-            said = hit.chunk.text
-            if hit.perhaps or hit.chunk.source in given or says(said):
+        found = caller.retrieving("passages")(talk.question, limit=_MOST_HITS)
+        guesses = _MOST_GUESSES if not before and all(each.hit.perhaps for each in found.recollections) else 0
+        for each in found.recollections:
+            # An earlier question is like this one, but seldom has its answer.
+            may_help = not each.hit.fate and is_statement(each.passage)
+            if (each.hit.perhaps and not (guesses and may_help)) or each.source in given or says(each.passage):
                 continue
-            text = neutralise(fenced(said, f"{hit.chunk.source}{hit.doubt}"))
+            text = neutralise(recalled_item(replace(each, whole=each.passage)).forms[-1])
             if (tokens := count(text)) <= left:
                 left -= tokens
+                guesses -= each.hit.perhaps
                 texts.append(text)
-                sources.append(hit.chunk.source)
+                sources += [each.source, *each.also]
         text = "".join(texts)
-        return Addition(text, count(text), tuple(dict.fromkeys(sources)))
+        problem = "" if found.recollections else "; ".join(found.notes)
+        return Addition(text, count(text), tuple(dict.fromkeys(sources))), problem
+
+    def _refresh_daily(self) -> None:
+        """Refresh before the first chat of a day: until a large window is full, rules would be in no document."""
+        today = date.today()
+        if self._refreshed != today and self._memory.count_operations() > _FEW_OPERATIONS:
+            self._refreshed = today
+            with suppress(OrchestraMemError):  # chats go on with the documents as they are
+                self._memory.refresh()
 
     def _room(self, talk: Talk, body: Mapping[str, Any]) -> int:
         """Return how many tokens of the model's window remain for additions after messages, tools and answer."""
