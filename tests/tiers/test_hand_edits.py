@@ -822,6 +822,16 @@ def test_a_reference_at_the_end_of_a_line_is_no_number_of_the_line(desk: Desk, n
     assert desk.says(CONSTRAINT) == [RULE]
 
 
+@pytest.mark.parametrize("number", ["K1", "K2", "K7"])
+def test_a_number_in_a_section_of_a_persons_own_stays(desk: Desk, number: str) -> None:
+    """A note below a heading of a person's own is no fact, and keeps the number of a fact at its end."""
+    notes = f"## Notes\n\n- Ann likes this rule best. ({number})\n- [ ] ask Joan about ({number})\n"
+    desk.state.edit(("## Blockers\n", f"{notes}\n## Blockers\n"))
+    desk.go_on(times=2)
+    desk.state.has_once(notes)
+    assert desk.says(CONSTRAINT) == [RULE]
+
+
 def test_the_facts_of_a_lost_database_are_in_its_documents(desk: Desk, tmp_path: Path, clock: Clock) -> None:
     """If the database is lost, the documents' facts stand with their numbers, and each document keeps its form."""
     note = "\n## Notes\n\nThe key hangs behind the door.\n"
