@@ -197,8 +197,8 @@ class DocumentWriter:
         # The numbers in a text that was there before this database are taken over.
         is_found = not left and (not read or written_at(read.text) == written_at(current))
         is_signed = bool(self.ledger.key and not is_found and signers(current))
-        is_other, time = self._is_other(current), written_at(current)
-        if is_signed and (is_other or not (is_newest or time in map(written_at, self.ledger.written_files(name)))):
+        is_other = self._is_other(current)
+        if is_signed and (is_other or not (is_newest or self._may_have_written(name, written_at(current)))):
             return before, self.numbered(name, taken_in(current, before, self.told(name), prose=is_other))
         is_stale = not (last.left is None or is_newest) and bool(current.strip())
         opened = self.numbered(name, self._opened(name, current, left)) if is_stale else before
@@ -217,6 +217,13 @@ class DocumentWriter:
     def _is_other(self, text: str) -> bool:
         """Check whether a text names another ledger; texts of earlier releases name none."""
         return bool(self.ledger.key and signers(text) - {self.ledger.key})
+
+    def _may_have_written(self, name: str, time: str) -> bool:
+        """Check whether this ledger, and no copy of it, has written a document at a time."""
+        if not time[:1].isdigit():  # the time has been removed
+            return True
+        known = [written_at(text) for text in self.ledger.written_files(name)]
+        return time in known or (time < min(known, default="") and self.ledger.has_forgotten(name))
 
     def _opened(self, name: str, current: str, left: str) -> str:
         """Return the text that an editor had open when it saved `current`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import textwrap
 from collections.abc import Callable
@@ -738,18 +739,56 @@ def test_a_fence_that_is_open_by_mistake_removes_no_fact(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
+    ("row", "rewritten"),
+    [
+        (r"ledger: (.*)", r"ledger: '\1'"),
+        (r"written: (.*)", r'written: "\1"'),
+        (r"written: (.*)\+00:00", r"written: \1Z"),
+        (r"written: (.*)T(.*)\.(.*)\+00:00", r"written: \1 \2.\g<3>000+00:00  # in UTC"),
+        (r"(?:written|updated): .*\n", ""),
+    ],
+)
+def test_an_edit_counts_also_if_the_front_matter_is_rewritten(desk: Desk, row: str, rewritten: str) -> None:
+    """Programs may quote, reformat or remove the times and the key: a reworded or deleted line is one all the same."""
+    desk.state.edit((f"- {RULE}", "- Never deploy on a Sunday."))
+    text = re.sub(f"(?m)^{row}", rewritten, desk.state.text)
+    assert text != desk.state.text
+    desk.state.save(text)
+    desk.plan.save(re.sub(f"(?m)^{row}", rewritten, desk.plan.text).replace(TODO_LINE, ""))
+    desk.go_on(times=2)
+    assert [desk.says(kind) for kind in (CONSTRAINT, OPEN_ITEM)] == [["Never deploy on a Sunday."], []]
+    desk.state.has_once("- Never deploy on a Sunday. (K2)")
+
+
+def test_an_edit_of_a_forgotten_text_counts(desk: Desk) -> None:
+    """A text that an editor had open for so long that it is no longer stored is still one of this ledger's."""
+    noise = random.Random(1)
+    desk.state.edit(("## Blockers\n", f"## Notes\n\nNote 0:\n{noise.randbytes(300_000).hex()}\n\n## Blockers\n"))
+    desk.go_on()
+    opened = desk.state.text
+    for number in range(9):
+        desk.state.edit((f"Note {number}:", f"Note {number + 1}:"))
+        desk.go_on()
+    desk.state.save(opened.replace("a Friday.", "a Sunday."))
+    desk.go_on(times=2)
+    assert desk.says(CONSTRAINT) == ["Never deploy on a Sunday."]
+
+
+@pytest.mark.parametrize(
     "row", ["  - {} (K2)", "\t* {} (K2)", "> - {} (K2)", "• {} (K2)", "{} (K2)", "  - {}\n    (K2)"]
 )
-def test_a_fact_stands_while_its_words_and_number_do(desk: Desk, row: str) -> None:
-    """Indenting, quoting or rewrapping a fact's line removes no fact; deleting or commenting out that line does."""
+@pytest.mark.parametrize("is_reworded", [False, True])
+def test_a_fact_stands_while_its_words_and_number_do(desk: Desk, row: str, *, is_reworded: bool) -> None:
+    """Indenting, quoting or rewrapping a fact's line removes no fact; deleting or rewording that line does."""
     mine = row.format(RULE) + "\n"
     desk.state.edit((RULE_LINE, mine))
     desk.go_on(times=2)
     assert desk.says(CONSTRAINT) == [RULE]
     desk.state.has_once(mine, RULE)
-    desk.state.edit((mine, ""))
+    desk.state.edit((mine, mine.replace("a Friday", "a Sunday") if is_reworded else ""))
     desk.go_on()
     assert desk.says(CONSTRAINT) == []
+    assert "Never deploy on a Friday. (K2)" not in desk.state.text
     desk.plan.edit((TODO_LINE, f"<!-- {TODO_LINE} -->"))
     assert desk.says(OPEN_ITEM) == []
 
@@ -769,6 +808,28 @@ def test_a_line_with_the_number_of_another_memory_is_a_new_fact(desk: Desk) -> N
     desk.log.has_once("### [2025-01-02 10:00:00] We rent the mill. (K6)")
     desk.state.edit(("- Close the cold room at night. (K4)\n", ""))
     assert desk.says(CONSTRAINT) == [RULE, told[1], *later]
+
+
+@pytest.mark.parametrize("number", ["K1", "K2"])
+def test_a_reference_at_the_end_of_a_line_is_no_number_of_the_line(desk: Desk, number: str) -> None:
+    """A new line that ends with a reference to a fact keeps it, ended by a full stop, and is a fact of its own."""
+    said = f"Sessions of guests expire after an hour, see ({number})."
+    desk.state.edit((RULE_LINE, f"{RULE_LINE}- {said[:-1]}\n"))
+    assert desk.says(CONSTRAINT) == [RULE, said]
+    desk.go_on(times=2)
+    desk.state.has_once(f"- {said} (K4)\n", RULE_LINE)
+    desk.state.edit((f"- {said} (K4)\n", ""))
+    assert desk.says(CONSTRAINT) == [RULE]
+
+
+@pytest.mark.parametrize("number", ["K1", "K2", "K7"])
+def test_a_number_in_a_section_of_a_persons_own_stays(desk: Desk, number: str) -> None:
+    """A note below a heading of a person's own is no fact, and keeps the number of a fact at its end."""
+    notes = f"## Notes\n\n- Ann likes this rule best. ({number})\n- [ ] ask Joan about ({number})\n"
+    desk.state.edit(("## Blockers\n", f"{notes}\n## Blockers\n"))
+    desk.go_on(times=2)
+    desk.state.has_once(notes)
+    assert desk.says(CONSTRAINT) == [RULE]
 
 
 def test_the_facts_of_a_lost_database_are_in_its_documents(desk: Desk, tmp_path: Path, clock: Clock) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -34,7 +34,7 @@ _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
 _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
 # `written` comes first: editors put their own times into `updated`, but texts of earlier releases have only `updated`.
-_WRITTEN = re.compile(r"^(?:written|updated): (?P<time>[^\r\n]*)", re.MULTILINE)
+_WRITTEN = re.compile(r"^(?:written|updated):[ \t]+[\"']?(?P<time>[^\r\n\"'#]*[^\s\"'#])", re.MULTILINE)
 _HEAD_CHARS = 2_000
 _LEDGER = re.compile(r"^ledger:[ \t]*[\"']?(\w+)", re.MULTILINE)
 _BLOCKED = re.compile(r"\bblock(?:ed|ers?|i\w+)\b", re.IGNORECASE)
@@ -138,9 +138,18 @@ def digest(text: str) -> str:
 
 
 def written_at(text: str) -> str:
-    """Return the time of writing from a document's front matter; empty if there is none."""
+    """Return the time of writing from a document's front matter; empty if there is none.
+
+    A program that rewrites YAML may quote the time or write it in another form, which is the same time.
+    """
     found = _WRITTEN.search(text, 0, _HEAD_CHARS)
-    return found["time"] if found else ""
+    if found is None:
+        return ""
+    try:
+        time = datetime.fromisoformat(found["time"])
+    except ValueError:
+        return found["time"]
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="milliseconds")
 
 
 def with_time_of(text: str, other: str) -> str:

@@ -69,12 +69,12 @@ def fact_edits(
     said = {key: both for key, both in found.said.items() if more[key] <= (both[0] is None)}
     gone, (was, says) = dict(found.gone), (LooseFacts([text[side] for text in texts.values()]) for side in (0, 1))
     gone = {key: told for key, told in gone.items() if not says.has(key, told[1])}
-    if known and (others := was.numbers() - {key for key, _ in before} - says.numbers()):
+    if known and (others := was.numbers() - {key for key, _ in (*before, *now)}):
         gone |= {
             key: (None, text, MustKeepStatus.STANDING)
             for key, wordings in known({key for key in others if key[0] == letter}).items()
             for text in wordings
-            if was.has(key, text)
+            if was.has(key, text) and not says.has(key, text)
         }
     added = tuple(dict.fromkeys(told for told in found.added if told[0]))
     return replace(found, gone=gone, said=said, added=added)

@@ -8,7 +8,7 @@ the state that the ledger knows; any other line is a person's new one. A missing
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -21,6 +21,8 @@ from orchestra_mem.core.documents.fact_lines import shows
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
+    CATALOG_SECTIONS,
+    SECTIONS,
     SHARED_LINE,
     OwnedLine,
     free_rows,
@@ -35,6 +37,7 @@ Wordings: TypeAlias = Mapping[str, Sequence[str]]
 """The wordings of a ledger's facts and items by number, such as `K3`. Those of a work item are two lines: the title of
 its parent (empty at the top level), and its own."""
 _LETTERS = ("K", "M", "#")
+_FACTS = frozenset[str]().union(*SECTIONS.values(), CATALOG_SECTIONS)
 _GIT_ROW = re.compile(r"^(?:[<>|]{7} .*|={7}[ \t\r]*)\n", re.MULTILINE)
 _NUMBER = re.compile(rf"\s*\([KM]\d{{1,18}}\)(?:\s*\((?:perhaps )?superseded(?: by K\d+)?\))?(?=\s*(?:{PIN})?\s*\Z)")
 
@@ -43,18 +46,27 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     """Return a text that names only this ledger without the numbers of lines that git has taken from another's text.
 
     Such a line has the number of a line that stands as well, or one that the ledger's `own` texts do not show and that
-    means something else, or nothing, in the ledger. A person's reworded copy of a line becomes a new line, too.
+    means something else, or nothing, in the ledger. A person's reworded copy of a line becomes a new line, too. If the
+    number of an own fact is the end of a new line's sentence, as in "see (K1)", it stays, and a full stop follows.
+    Lines in a person's own sections state no facts and stay as they are.
     """
     known, now = {each for shown in own for each in _numbered(shown)}, _numbered(text)
     numbers, standing = {number for number, _ in known}, {number for number, _ in now & known}
     ledger = told() if any(number not in numbers for number, _ in now) else {}
+    wordings: defaultdict[str, list[str]] = defaultdict(list)
+    for number, words in (*known, *((number, _bare(each)) for number, texts in ledger.items() for each in texts)):
+        wordings[number].append(words)
     lines, counts = owned_lines(text), Counter(line.key for line in owned_lines(own[0]))
     changed: dict[int, str | None] = {}
     for line, (said, *_) in zip(lines, _words_of(lines), strict=True):
+        if not line.plan and line.section not in _FACTS:
+            continue
         is_copy = line.key in standing and counts[line.key] == 1 and (line.key, said) not in known
         is_hidden = line.key[:1] in _LETTERS and line.key not in numbers and not (line.plan and not line.plan.title)
-        if is_copy or (is_hidden and not any(_same(said, _bare(each)) for each in ledger.get(line.key, ()))):
-            changed |= at_line(line, _unnumbered(line, {}))
+        if is_copy or (is_hidden and not any(_same(said, each) for each in wordings[line.key])):
+            is_reference = not line.plan and _is_reference(said, wordings[line.key])
+            row = _NUMBER.sub(r"\g<0>.", line.row) if is_reference else _unnumbered(line, {})
+            changed |= at_line(line, row)
     return with_rows(text, changed)
 
 
@@ -93,6 +105,13 @@ def taken_in(text: str, before: str, told: Wordings, *, prose: bool) -> str:
     before = "\n".join(row for row in before.split("\n") if row.removesuffix("\r") not in removed)
     base = "\n".join(row for row in other.split("\n") if row.removesuffix("\r") in there)
     return merge(base, other, before, both=True).text
+
+
+def _is_reference(said: str, wordings: Sequence[str]) -> bool:
+    """Check whether the sentence before a number goes on, and has not half of the words of the number's own fact."""
+    words = {*said.casefold().split()}
+    own = [{*each.casefold().split()} for each in wordings]
+    return bool(own) and said[-1:].isalnum() and all(2 * len(words & each) < max(len(words), len(each)) for each in own)
 
 
 def _numbered(text: str) -> set[tuple[str, str]]:
