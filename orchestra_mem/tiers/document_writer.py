@@ -26,6 +26,7 @@ from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
+from orchestra_mem.tiers.edited_text import EditedText
 from orchestra_mem.types import Author, ReadDocument, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
@@ -43,28 +44,6 @@ _LOST = (
     "texts, and `restore` brings one back"
 )
 _BACK = "{} was saved without front matter, so lines of the machine are back ({}); to delete any, keep the front matter"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditedText:
-    """A document with people's edits. `digest` is the SHA-256 of its file.
-
-    `base` is the machine's own last text, "" if there is none. `before` and `said` are the document before and after
-    the edits, with known numbers of facts and items. `before` is the text last read or last written by the machine,
-    whichever is later. If people edited an older text, `before` also has the facts and items that they deleted from the
-    older text and that the machine no longer shows. `has_work`: Whether boxes in the plan are work items, not facts.
-    """
-
-    base: str
-    before: str
-    said: str
-    digest: str
-    has_work: bool
-
-    @property
-    def as_read(self) -> ReadDocument:
-        """The ledger's record of having read these edits."""
-        return ReadDocument(base=digest(self.base), file=self.digest, text=self.said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.stores import EventLog, Ledger
-from orchestra_mem.tiers.document_writer import EditedText
+from orchestra_mem.tiers.edited_text import EditedText
 from orchestra_mem.types import (
     REPLACES,
     STATED_FACT,

@@ -29,7 +29,7 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock
 from orchestra_mem.stores import Ledger
-from orchestra_mem.tiers.document_writer import EditedText
+from orchestra_mem.tiers.edited_text import EditedText
 from orchestra_mem.types import Author, DocumentName, Notice
 from orchestra_mem.work_types import WorkFilter, WorkStatus, WorkTracker
 

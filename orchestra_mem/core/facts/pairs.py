@@ -1,8 +1,9 @@
 """Estimate how likely it is that a later fact supersedes or settles an earlier one.
 
 Two linear models, one for facts that hold and one for unfinished ones, trained by `tools/train_facts.py`, score a pair
-by topic, differing values, kinds, and how much the later fact sounds like taking something back or reporting a repair. Of facts of one form, `values` judges the places in
-which they differ: a new value replaces the old one, another subject does not.
+by topic, differing values, kinds, and how much the later fact sounds like taking something back or reporting a repair.
+Of facts of one form, `values` judges the places in which they differ: a new value replaces the old one, another subject
+does not.
 """
 
 from __future__ import annotations
