@@ -19,7 +19,7 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark
-from orchestra_mem.core.documents.episodic import digest, signers, timeless, with_front_of, with_later_time, written_at
+from orchestra_mem.core.documents.episodic import digest, signers, timeless, with_later_time, written_at
 from orchestra_mem.core.documents.fact_lines import with_numbers_last
 from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys, with_removed_items
 from orchestra_mem.core.documents.plan_lines import has_work
@@ -337,13 +337,9 @@ class DocumentWriter:
         if current.strip() and not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
         _, said = self._edit_of(name, current, last)
-        from orchestra_mem.core.documents.document_merge import merged, shared
+        from orchestra_mem.core.documents.document_merge import merged
 
-        base = last.text
-        if base is None and self._is_other(said):  # as in a new clone
-            said = with_front_of(said, text)
-            base = shared(text, said)
-        found = merged(base, text, said)
+        found = merged(last.text, text, said)
         marked = mark(found)
         if current.strip() and not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))
