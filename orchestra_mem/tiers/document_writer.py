@@ -26,6 +26,7 @@ from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
+from orchestra_mem.tiers.edit_origins import EditOrigins
 from orchestra_mem.tiers.edited_text import EditedText
 from orchestra_mem.types import Author, ReadDocument, Version, VersionReason, WrittenDocument
 
@@ -97,6 +98,10 @@ class DocumentWriter:
         """
         return time.monotonic() >= self._again_s
 
+    @property
+    def _origins(self) -> EditOrigins:
+        return EditOrigins(ledger=self.ledger, store=self.store)
+
     def unread(self) -> list[str]:
         """List the documents that people have saved since they were last read."""
         return [name for name, current, last in self._standing() if not self._is_read(name, current, last)]
@@ -135,7 +140,7 @@ class DocumentWriter:
         texts: dict[str, EditedText] = {}
         for name, current, last in self._standing():
             before, said = self._edit_of(name, current, last)
-            base, is_other = last.text or "", self._is_other(current)
+            base, is_other = last.text or "", self._origins.is_other(current)
             work = has_work(base) or (is_other and has_work(said))
             texts[name] = EditedText(base=base, before=before, said=said, digest=digest(current), has_work=work)
             if not self._is_read(name, current, last):
@@ -176,11 +181,11 @@ class DocumentWriter:
         # The numbers in a text that was there before this database are taken over.
         is_found = not left and (not read or written_at(read.text) == written_at(current))
         is_signed = bool(self.ledger.key and not is_found and signers(current))
-        is_other = self._is_other(current)
-        if is_signed and (is_other or not (is_newest or self._may_have_written(name, written_at(current)))):
+        is_other = self._origins.is_other(current)
+        if is_signed and (is_other or not (is_newest or self._origins.may_have_written(name, written_at(current)))):
             return before, self.numbered(name, taken_in(current, before, self.told(name), prose=is_other))
         is_stale = not (last.left is None or is_newest) and bool(current.strip())
-        opened = self.numbered(name, self._opened(name, current, left)) if is_stale else before
+        opened = self.numbered(name, self._origins.opened(name, current, left)) if is_stale else before
         if is_signed:
             current = without_others_numbers(current, (before, opened), partial(self.told, name))
         person = with_numbers_last(self.numbered(name, current), before)
@@ -192,45 +197,6 @@ class DocumentWriter:
         # Someone has put back what the last read has and the machine's last text lacks: an older text does not undo it.
         own = self.by_people(keys) | (keys.intersection(owned_keys(before).values()) - {*owned_keys(left).values()})
         return with_removed_items(before, opened, person), apply_stale_edit(opened, left, person, own)
-
-    def _is_other(self, text: str) -> bool:
-        """Check whether a text names another ledger; texts of earlier releases name none."""
-        return bool(self.ledger.key and signers(text) - {self.ledger.key})
-
-    def _may_have_written(self, name: str, time: str) -> bool:
-        """Check whether this ledger, and no copy of it, has written a document at a time."""
-        if not time[:1].isdigit():  # the time has been removed
-            return True
-        known = [written_at(text) for text in self.ledger.written_files(name)]
-        return time in known or (time < min(known, default="") and self.ledger.has_forgotten(name))
-
-    def _opened(self, name: str, current: str, left: str) -> str:
-        """Return the text that an editor had open when it saved `current`.
-
-        The opened text has the same time in its front matter as `current`; the machine sets a new time at each write. A
-        person may have saved several texts with one time. Texts saved since the machine wrote `left` are no candidates,
-        as `left` contains none of their changes. If the machine never wrote that time, return the most similar text.
-        """
-        from orchestra_mem.core.documents.document_merge import ancestor, nearest
-
-        time, left_at = written_at(current), written_at(left)
-        saved: list[str] = []
-        versions = self.store.versions(name)
-        while not (time and left_at) and versions and versions[-1].reason is VersionReason.RESTORE:
-            if self.store.read_version(versions.pop()) != current:
-                # Someone has restored a text that could not be dated like the machine's last text. All its differences
-                # from that text are intended.
-                return left
-            # The restore did not happen: its process was killed after keeping this version.
-        for version in versions:
-            text = self.store.read_version(version)
-            if version.author is Author.MACHINE and written_at(text) == left_at:
-                break
-            saved.append(text)
-        written = list(self.ledger.written_files(name))
-        if all(written_at(text) != time for text in written):
-            return nearest([*written, *saved, left], current)
-        return ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)
 
     # Writing
 

@@ -1,0 +1,57 @@
+"""Find the text that a document's edits were made to: which ledger wrote it, and what an editor had open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestra_mem.core.documents.episodic import signers, written_at
+from orchestra_mem.ports import DocumentStore
+from orchestra_mem.stores import Ledger
+from orchestra_mem.types import Author, VersionReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditOrigins:
+    """Compares documents with the texts that this ledger has written and people have saved."""
+
+    ledger: Ledger
+    store: DocumentStore
+
+    def is_other(self, text: str) -> bool:
+        """Check whether a text names another ledger; texts of earlier releases name none."""
+        return bool(self.ledger.key and signers(text) - {self.ledger.key})
+
+    def may_have_written(self, name: str, time: str) -> bool:
+        """Check whether this ledger, and no copy of it, has written a document at a time."""
+        if not time[:1].isdigit():  # the time has been removed
+            return True
+        known = [written_at(text) for text in self.ledger.written_files(name)]
+        return time in known or (time < min(known, default="") and self.ledger.has_forgotten(name))
+
+    def opened(self, name: str, current: str, left: str) -> str:
+        """Return the text that an editor had open when it saved `current`.
+
+        The opened text has the same time in its front matter as `current`; the machine sets a new time at each write. A
+        person may have saved several texts with one time. Texts saved since the machine wrote `left` are no candidates,
+        as `left` contains none of their changes. If the machine never wrote that time, return the most similar text.
+        """
+        from orchestra_mem.core.documents.document_merge import ancestor, nearest
+
+        time, left_at = written_at(current), written_at(left)
+        saved: list[str] = []
+        versions = self.store.versions(name)
+        while not (time and left_at) and versions and versions[-1].reason is VersionReason.RESTORE:
+            if self.store.read_version(versions.pop()) != current:
+                # Someone has restored a text that could not be dated like the machine's last text. All its differences
+                # from that text are intended.
+                return left
+            # The restore did not happen: its process was killed after keeping this version.
+        for version in versions:
+            text = self.store.read_version(version)
+            if version.author is Author.MACHINE and written_at(text) == left_at:
+                break
+            saved.append(text)
+        written = list(self.ledger.written_files(name))
+        if all(written_at(text) != time for text in written):
+            return nearest([*written, *saved, left], current)
+        return ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)
