@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_510,
-    "tests": 37_560,
+    "tests": 37_570,
     "benchmarks": 10_590,
 }
 MAX_MODULE_LINES = 400

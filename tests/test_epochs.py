@@ -105,7 +105,8 @@ SUBJECTS = (
 @pytest.mark.parametrize("query", [None, "how do I cook pasta?", "What does function 7 do?"])
 def test_rules_come_before_all_but_the_newest_messages(memory: OrchestratorContextManager, query: str | None) -> None:
     """A larger budget shows no fewer rules, and until all are shown, messages have about a quarter of it."""
-    told = [f"Never change the {subject} without asking {who} first." for subject in SUBJECTS for who in ("Ann", "Ben")]
+    forms = "Never change the {} without asking Ann first.", "Never publish the {} without telling Ben."
+    told = [form.format(subject) for subject in SUBJECTS for form in forms]
     for rule in told:
         memory.record_operation("user_message", {"role": "user", "text": rule}, agent="user")
     memory.refresh()
