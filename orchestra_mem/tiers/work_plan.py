@@ -141,14 +141,14 @@ class WorkPlan:
         """
         # `has_work(text)` would be wrong: a text from before the first item lacks the heading that `has_work` needs.
         lines = plan_lines(text) if self.tracker.events(limit=1) else ()
-        known = (self.ledger.last_read(_PLAN_FILE).text, self.ledger.written(_PLAN_FILE).left or "") if lines else ()
-        before = [line for each in known for line in plan_lines(each) if line.number]
         if all(line.number for line in lines):
             return text
         # Imported here, as few programs read edits of the plan.
         from orchestra_mem.core.documents.plan_edits import with_item_numbers
 
         taken = {line.number for line in lines}
+        known = (self.ledger.last_read(_PLAN_FILE).text, self.ledger.written(_PLAN_FILE).left or "")
+        before = [line for each in known for line in plan_lines(each) if line.number]
         created = self._created_last()
         given: dict[int, int] = {}
 
