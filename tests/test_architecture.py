@@ -44,10 +44,10 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_580,
+    "orchestra_mem": 55_590,
     "orchestra_mem/core": 13_610,
     "orchestra_mem/core/context": 1_110,
-    "orchestra_mem/core/documents": 4_060,
+    "orchestra_mem/core/documents": 4_070,
     "orchestra_mem/core/facts": 2_060,
     "orchestra_mem/core/summaries": 1_340,
     "orchestra_mem/core/search": 1_960,

@@ -28,8 +28,8 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, DocumentName, MustKeepStatus
 
 Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
-"""A fact in a document: kind (None if numbered or outside known sections), text, and status (done if it is ticked,
-removed if it is struck out)."""
+"""A fact in a document: kind (None if its number was there before, or outside known sections), text, and status (done
+if it is ticked, removed if it is struck out)."""
 TextsOf: TypeAlias = Callable[[Collection[str]], Mapping[str, Collection[str]]]
 """Returns the texts of facts, by number, for those of the numbers that are known."""
 
@@ -51,7 +51,7 @@ def fact_edits(
         texts: Text before and text now, by document. A fact moved to another document counts as present.
         work: Whether boxes in the work plan are work items rather than facts.
         letter: Letter of the numbers: `K` for facts, `M` for catalog items. Lines with other numbers are skipped.
-        known: Finds the facts of numbers.
+        known: Finds the texts of facts, so that one whose line was no list item before can be gone as well.
 
     Returns:
         The differences. A line with a number that was not there before is in `said`, with the kind of a new fact.

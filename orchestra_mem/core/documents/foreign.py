@@ -37,6 +37,7 @@ Wordings: TypeAlias = Mapping[str, Sequence[str]]
 """The wordings of a ledger's facts and items by number, such as `K3`. Those of a work item are two lines: the title of
 its parent (empty at the top level), and its own."""
 _LETTERS = ("K", "M", "#")
+_CUT = CUT.strip()
 _FACTS = frozenset[str]().union(*SECTIONS.values(), CATALOG_SECTIONS)
 _GIT_ROW = re.compile(r"^(?:[<>|]{7} .*|={7}[ \t\r]*)\n", re.MULTILINE)
 _NUMBER = re.compile(rf"\s*\([KM]\d{{1,18}}\)(?:\s*\((?:perhaps )?superseded(?: by K\d+)?\))?(?=\s*(?:{PIN})?\s*\Z)")
@@ -82,15 +83,17 @@ def taken_in(text: str, before: str, told: Wordings, *, prose: bool) -> str:
     own = {line.key: line.row for line in reversed(owned_lines(before)) if line.key}
     known = {_bare(words): number for number, wordings in told.items() for words in wordings if words}
     known |= {words: number for number, words in _numbered(before)}
+    cut = {words: number for words, number in known.items() if words.endswith(_CUT)}
     changed: dict[int, str | None] = {}
     new: set[int] = set()
     for line, words in zip(lines, _words_of(lines), strict=True):
         if not line.key and (line.row in there or line.fact is None or is_machines(line.row)):
             continue
-        key = line.key if line.key[:1] in ("=", "-", "@") else _known(words, known)
+        key = line.key if line.key[:1] in ("=", "-", "@") else _known(words, known, cut)
         if key is None and not (line.fact and line.fact.state.startswith(" (superseded")):
             new.add(line.place)
             known |= dict.fromkeys(words, "")
+            cut |= {said: "" for said in words if said.endswith(_CUT)}
             changed |= at_line(line, _unnumbered(line, changed))
         else:
             changed |= at_line(line, own.pop(key or "", None))
@@ -136,13 +139,17 @@ def _bare(words: str) -> str:
     return "\n".join(squeeze(read_line(line).content) for line in words.split("\n"))
 
 
-def _known(words: Sequence[str], known: Mapping[str, str]) -> str | None:
-    """Return the number that belongs to words, "" for those of a new line; None if they are new."""
+def _known(words: Sequence[str], known: Mapping[str, str], cut: Mapping[str, str]) -> str | None:
+    """Return the number that belongs to words, "" for those of a new line; None if they are new.
+
+    `cut`: Those of the `known` words that end with a mark of omission.
+    """
     for said in words:
         if said in known:
             return known[said]
-        cut = [each for each in known if said.endswith(CUT.strip()) or each.endswith(CUT.strip())]
-        if found := next((each for each in cut if _same(said, each)), ""):
+        # A cut line may show any text, and a whole line only a cut text.
+        others = known if said.endswith(_CUT) else cut
+        if found := next((each for each in others if _same(said, each)), ""):
             return known[found]
     return None
 
