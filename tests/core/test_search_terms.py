@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.search.question import periods_in
+from orchestra_mem.core.search.question import periods_in, read_question
 from orchestra_mem.core.search.terms import MAX_QUERY_TERMS, chunk_names, exact_names, index_text, read_query, terms_of
+from orchestra_mem.core.text import stem
 from orchestra_mem.search_types import Chunk, Tier
 from tests.builders import cases
 
@@ -36,6 +37,14 @@ def test_a_query_asks_for_its_words_and_names(query: str, terms: list[str], name
     """Terms are stems without stop words, names complete and in parts, and pairs in scripts without spaces."""
     asked = read_query(query)
     assert ([*asked.terms], [*asked.identifiers]) == (terms, names)
+
+
+@pytest.mark.parametrize(("query", "words"), cases("a_question_is_compared_by_its_telling_words"))
+def test_a_question_is_compared_by_its_telling_words(query: str, words: list[str]) -> None:
+    """Words without content in a question's language count for nothing; in no other language are they left out."""
+    asked = read_question(query, datetime(2026, 6, 1, tzinfo=UTC))
+    assert [*asked.words] == words
+    assert {*asked.terms.terms} == {stem(word) for word in words}
 
 
 @pytest.mark.parametrize(("query", "text"), cases("what_is_written_is_found"))

@@ -1,18 +1,20 @@
 """Parse a query beyond its words: detect whether it asks for a time, and find the agents and periods that it names.
 
 A period affects ranking but never excludes anything: an event of May may have been recorded in June. A month or a day
-without a year means the latest one that is not in the future. Only English is parsed; queries in other languages
-depend on their terms and vectors alone.
+without a year means the latest one that is not in the future. Periods are found in English only; of queries in other
+languages, only words without content are left out.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
+from orchestra_mem.core.search.languages import stop_words_of
 from orchestra_mem.core.search.terms import MAX_QUERY_CHARS, content_words, read_query
+from orchestra_mem.core.text import stem
 from orchestra_mem.search_types import Terms
 
 MAX_QUESTION_WORDS = 32
@@ -82,10 +84,15 @@ class Question:
 def read_question(query: str, now: datetime) -> Question:
     """Parse a query, which may be any string; "last week" and the like are relative to `now`."""
     query = query[:MAX_QUERY_CHARS]
+    words, terms = content_words(query), read_query(query)
+    if stops := stop_words_of(words):
+        words = [word for word in words if word not in stops] or words
+        stems = set(map(stem, stops))
+        terms = replace(terms, terms=tuple(term for term in terms.terms if term not in stems) or terms.terms)
     return Question(
         text=query,
-        terms=read_query(query),
-        words=tuple(content_words(query)[:MAX_QUESTION_WORDS]),
+        terms=terms,
+        words=tuple(words[:MAX_QUESTION_WORDS]),
         periods=periods_in(query, now),
         asks_when=_ASKS_WHEN.search(query) is not None,
     )
