@@ -119,7 +119,7 @@ def intent_of(action: Action, said: Mapping[str, str | None]) -> Intent | None:
     if action is Action.PRIORITISE:
         value = PRIORITY_WORDS[(said.get("level") or value).lower()]
     if action is Action.REPORT:
-        value = value or "failed"
+        value = value or ": ".join(filter(None, ("failed", said.get("failure"))))
     if action is Action.ASSIGN:
         value = "me" if value.lower() in ("me", "myself") else value.removeprefix("@")
     return Intent(

@@ -85,6 +85,7 @@ class Language:
             "t": f"(?P<target>{item})", "o": f"(?P<other>{item})",
             "kind": f"(?P<kind>{kind})", "n": f"(?P<count>{counted}) ?", "title": f"(?P<title>{_QUOTED}|{plain})",
             "titles": r"(?P<titles>[^;:?]+)", "text": r"(?P<value>[^?]+)", "why": f"(?P<value>{plain})",
+            "failure": r"(?P<failure>[^?]+)", "fault": f"(?P<failure>{plain})",
             "when": f"(?P<value>{plain})", "ask": r"(?P<value>[^?;]+)",
             "who": f"(?P<value>@?{name})", "me": f"(?P<value>{table['me']})",
             "level": f"(?P<level>p?[1-5]|{'|'.join(table['levels'].values())})",
