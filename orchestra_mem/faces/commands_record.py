@@ -83,6 +83,8 @@ def _data(data: str | None, text: str | None) -> object:
     if (data is None) == (text is None):
         raise BadParameter("give either DATA as JSON or a text with --text", param_hint="DATA")
     if text is not None:
+        if not text.strip():
+            raise BadParameter("the text is empty", param_hint="--text")
         return {"text": text}
     assert data is not None
     raw: str | bytes = from_stdin() if data == "-" else data
