@@ -103,6 +103,23 @@ def _talk(sample: dict[str, Any]) -> Talk:
     return Talk(name=sample["sample_id"], operations=tuple(operations), questions=questions, ended=ended)
 
 
+def load_notes(path: Path) -> list[Talk]:
+    """Read notes with questions in several languages; each note becomes an operation."""
+    with path.open(encoding="utf-8") as lines:
+        return [_noted(number, json.loads(line)) for number, line in enumerate(lines)]
+
+
+def _noted(number: int, row: dict[str, Any]) -> Talk:
+    when = datetime(2026, 6, 1, tzinfo=UTC)
+    notes = [{"speaker": row["person"], "text": note} for note in row["notes"]]
+    operations = tuple(_operation(at, "1", when, note) for at, note in enumerate(notes, start=1))
+    questions = tuple(
+        Question(text=each["q"], category=0, evidence=frozenset(at + 1 for at in each["answer"]))
+        for each in row["questions"]
+    )
+    return Talk(name=f"{row['language']} {number}", operations=operations, questions=questions, ended=when)
+
+
 def _operation(number: int, session: str, when: datetime, turn: dict[str, Any]) -> Operation:
     caption = {"image_caption": turn["image_caption"]} if turn.get("image_caption") else {}
     return Operation(

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from orchestra_mem.core.search.question import periods_in, read_question
 from orchestra_mem.core.search.terms import MAX_QUERY_TERMS, chunk_names, exact_names, index_text, read_query, terms_of
-from orchestra_mem.core.text import stem
 from orchestra_mem.search_types import Chunk, Tier
 from tests.builders import cases
 
@@ -42,9 +41,7 @@ def test_a_query_asks_for_its_words_and_names(query: str, terms: list[str], name
 @pytest.mark.parametrize(("query", "words"), cases("a_question_is_compared_by_its_telling_words"))
 def test_a_question_is_compared_by_its_telling_words(query: str, words: list[str]) -> None:
     """Words without content in a question's language count for nothing; in no other language are they left out."""
-    asked = read_question(query, datetime(2026, 6, 1, tzinfo=UTC))
-    assert [*asked.words] == words
-    assert {*asked.terms.terms} == {stem(word) for word in words}
+    assert [*read_question(query, datetime(2026, 6, 1, tzinfo=UTC)).words] == words
 
 
 @pytest.mark.parametrize(("query", "text"), cases("what_is_written_is_found"))

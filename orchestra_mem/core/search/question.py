@@ -2,19 +2,18 @@
 
 A period affects ranking but never excludes anything: an event of May may have been recorded in June. A month or a day
 without a year means the latest one that is not in the future. Periods are found in English only; of queries in other
-languages, only words without content are left out.
+languages, words without content are only searched for, not compared.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
 from orchestra_mem.core.search.languages import stop_words_of
 from orchestra_mem.core.search.terms import MAX_QUERY_CHARS, content_words, read_query
-from orchestra_mem.core.text import stem
 from orchestra_mem.search_types import Terms
 
 MAX_QUESTION_WORDS = 32
@@ -84,15 +83,13 @@ class Question:
 def read_question(query: str, now: datetime) -> Question:
     """Parse a query, which may be any string; "last week" and the like are relative to `now`."""
     query = query[:MAX_QUERY_CHARS]
-    words, terms = content_words(query), read_query(query)
-    if stops := stop_words_of(words):
-        words = [word for word in words if word not in stops] or words
-        stems = set(map(stem, stops))
-        terms = replace(terms, terms=tuple(term for term in terms.terms if term not in stems) or terms.terms)
+    words = content_words(query)
+    stops = stop_words_of(words)
+    telling = [word for word in words if word not in stops] or words
     return Question(
         text=query,
-        terms=terms,
-        words=tuple(words[:MAX_QUESTION_WORDS]),
+        terms=read_query(query),
+        words=tuple(telling[:MAX_QUESTION_WORDS]),
         periods=periods_in(query, now),
         asks_when=_ASKS_WHEN.search(query) is not None,
     )
