@@ -136,7 +136,7 @@ def _ascii_words(text: str) -> list[str]:
 
 
 def _other_words(piece: str) -> Iterator[str]:
-    folded = _fold(piece.replace("\u2019", "'"))
+    folded = fold(piece.replace("\u2019", "'"))
     if folded.isascii():
         yield from _ascii_words(folded)
         return
@@ -149,7 +149,7 @@ def exact_names(text: str) -> tuple[str, ...]:
     names = [
         name for name in find_identifiers(_clean(text)) if len(name) <= _MAX_TERM_CHARS and not _BLANK.search(name)
     ]
-    return tuple(dict.fromkeys(_fold(name) for name in names if _CAMEL.search(name) or _EXACT.fullmatch(name.lower())))
+    return tuple(dict.fromkeys(fold(name) for name in names if _CAMEL.search(name) or _EXACT.fullmatch(name.lower())))
 
 
 def _clean(text: str) -> str:
@@ -198,7 +198,8 @@ def _pairs(run: str, singles: bool) -> Iterator[str]:
     yield from (run[at : at + 2] for at in range(len(run) - 1))
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
+    """Return a text in lower case, without accents and compatibility characters."""
     return text.lower() if text.isascii() else _strip_accents(text).lower()
 
 
