@@ -28,7 +28,8 @@ _INSTALL_WORDLLAMA = "pip install wordllama"
 _Encode: TypeAlias = "Callable[[list[str]], list[list[int]]]"
 _EncodeWords: TypeAlias = "Callable[[list[str]], tuple[NDArray[np.int64], NDArray[np.int64]]]"
 
-_FEW, _FEW_WORDS = 32, 512
+_FEW, _SOME = 32, 512
+_TOKENS = ("numbers", "counts", "lengths")  # fields of `Tokens`
 _WHOLE_WORD = re.compile("\u2581[a-z0-9]+")
 
 
@@ -55,26 +56,20 @@ class WordLlamaEmbedder:
 
     def embed_words(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Embed words one by one, not normalised: float32, shape (n, 256). The norm is larger for rarer words."""
-        return self._word_vectors(*self._tokenized(words))
+        return self._cut(words)[1]
 
     def cut(self, words: Sequence[str]) -> Tokens:
-        """Tokenize words."""
-        numbers, counts = self._tokenized(words)
-        lengths, ends = np.zeros(len(words), np.float32), np.cumsum(counts)
-        for start in range(0, len(words), _FEW_WORDS):  # the vectors of many words take much memory
-            some = slice(start, start + _FEW_WORDS)
-            begin = int(ends[start] - counts[start])
-            vectors = self._word_vectors(numbers[begin : ends[some][-1]], counts[some])
-            lengths[some] = np.sqrt(np.vecdot(vectors, vectors))
-        return Tokens(numbers=numbers, counts=counts, lengths=lengths)
+        """Tokenize words, some at a time: the vectors of many words take much memory."""
+        parts = [self._cut(words[start : start + _SOME])[0] for start in range(0, max(1, len(words)), _SOME)]
+        return Tokens(**{name: np.concatenate([getattr(each, name) for each in parts]) for name in _TOKENS})
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of tokens: float32, shape (n, 256)."""
         table, _, _ = self._loaded
         return table.take(numbers, axis=0, mode="clip").astype(np.float32)
 
-    def _tokenized(self, words: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the tokens of words, and their number for each. Half of all words are one token: no tokenizer runs."""
+    def _cut(self, words: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
+        """Tokenize words, and sum their tokens' vectors. Half of all words are one token and need no tokenizer."""
         _, _, encode_words = self._loaded
         first = np.array([self._ids_of_words.get(word, -1) for word in words], np.int64)
         rest = np.flatnonzero(first < 0)
@@ -83,15 +78,11 @@ class WordLlamaEmbedder:
         counts[rest] = np.bincount(owners, minlength=len(rest))
         numbers = np.repeat(first, counts)
         numbers[numbers < 0] = found
-        return numbers, counts
-
-    def _word_vectors(self, numbers: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Sum the vectors of each word's tokens; zeros for a word without tokens."""
-        vectors = np.zeros((len(counts), self.model.dimensions), np.float32)
+        vectors = np.zeros((len(words), self.model.dimensions), np.float32)
         having = counts > 0
         if having.any():
             vectors[having] = np.add.reduceat(self.token_vectors(numbers), (np.cumsum(counts) - counts)[having])
-        return vectors
+        return Tokens(numbers=numbers, counts=counts, lengths=np.sqrt(np.vecdot(vectors, vectors))), vectors
 
     def _sums(self, texts: Sequence[str]) -> NDArray[np.float32]:
         table, encode, _ = self._loaded

@@ -198,8 +198,7 @@ def listing(where: WorkFilter) -> tuple[str, list[object]]:
         "status": bool(where.kinds or where.statuses),
     }
     index = next((name for name, is_given in leads.items() if is_given), "")
-    is_all = where.limit is None and not leads["status"]
-    if where.blocked_by is not None or not index or is_all:
+    if where.blocked_by is not None or not index or (where.limit is None and not leads["status"]):
         of = {"kind IN (?)": [*where.kinds], "status IN (?)": [*where.statuses]}
         condition, values = matching(of | conditions, *holding)
         return f"SELECT {_ORDER} FROM work_items{condition} {_BACKLOG} LIMIT ?", [*values, limit_of(where.limit)]
