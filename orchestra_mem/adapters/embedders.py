@@ -28,7 +28,8 @@ _INSTALL_WORDLLAMA = "pip install wordllama"
 _Encode: TypeAlias = "Callable[[list[str]], list[list[int]]]"
 _EncodeWords: TypeAlias = "Callable[[list[str]], tuple[NDArray[np.int64], NDArray[np.int64]]]"
 
-_FEW = 32
+_FEW, _SOME = 32, 512
+_TOKENS = ("numbers", "counts", "lengths")  # fields of `Tokens`
 _WHOLE_WORD = re.compile("\u2581[a-z0-9]+")
 
 
@@ -58,8 +59,9 @@ class WordLlamaEmbedder:
         return self._cut(words)[1]
 
     def cut(self, words: Sequence[str]) -> Tokens:
-        """Tokenize words."""
-        return self._cut(words)[0]
+        """Tokenize words, some at a time: the vectors of many words take much memory."""
+        parts = [self._cut(words[start : start + _SOME])[0] for start in range(0, max(1, len(words)), _SOME)]
+        return Tokens(**{name: np.concatenate([getattr(each, name) for each in parts]) for name in _TOKENS})
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of tokens: float32, shape (n, 256)."""

@@ -72,7 +72,6 @@ class FactWords(Stored):
         return {key: dict.fromkeys(sorted(numbers)) for key, numbers in listed.items() if numbers}
 
 
-@lru_cache(maxsize=8_192)
 def _hashed(key: str) -> int:
     """Hash a key to 63 bits, so that the index holds no text and two keys hardly ever meet."""
     return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()) >> 1

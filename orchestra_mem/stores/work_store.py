@@ -179,8 +179,8 @@ class WorkStore(Stored):
 def listing(where: WorkFilter) -> tuple[str, list[object]]:
     """Return a query and its values; the query yields (priority, rank, id) of matching items in backlog order.
 
-    If an index applies, the query is a union with one part for each kind and status: the index yields each part in
-    backlog order, and SQLite merges the parts only as far as `limit`.
+    If an index applies and not all its rows are wanted, the query is a union with one part for each kind and status:
+    the index yields each part in backlog order, and SQLite merges the parts only as far as `limit`.
     """
     words = search_words(where.text)
     holding = [("instr(folded, ?) > 0", word) for word in words[:_MAX_CLAUSES]]
@@ -198,7 +198,7 @@ def listing(where: WorkFilter) -> tuple[str, list[object]]:
         "status": bool(where.kinds or where.statuses),
     }
     index = next((name for name, is_given in leads.items() if is_given), "")
-    if where.blocked_by is not None or not index:
+    if where.blocked_by is not None or not index or (where.limit is None and not leads["status"]):
         of = {"kind IN (?)": [*where.kinds], "status IN (?)": [*where.statuses]}
         condition, values = matching(of | conditions, *holding)
         return f"SELECT {_ORDER} FROM work_items{condition} {_BACKLOG} LIMIT ?", [*values, limit_of(where.limit)]

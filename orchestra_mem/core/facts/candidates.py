@@ -18,8 +18,8 @@ MAX_CHARS = 400
 """Number of a text's leading characters that count."""
 _COMPLETION = MustKeepKind.COMPLETION
 _COMMON = 40  # words of more facts than this are used only if rarer words find no candidate
-# Most candidates of each kind, and of unfinished facts for a decision, rule or role, which hardly ever ends these.
-_MOST, _MOST_OPEN = 24, 4
+# Most candidates of each kind. A decision, rule or role hardly ever ends unfinished facts, nor a completion what holds.
+_MOST, _FEW = 24, 4
 
 
 @lru_cache(maxsize=2_048)
@@ -99,9 +99,9 @@ def keys_near(fact: MustKeep, *, late: bool = False) -> tuple[list[tuple[tuple[s
     """
     counts: dict[MustKeepKind, int] = {}
     if fact.kind in (*HOLDING, _COMPLETION) or (late and fact.kind in UNFINISHED):
-        counts[HOLDING[0]] = _MOST
+        counts[HOLDING[0]] = _FEW if fact.kind is _COMPLETION else _MOST
     if fact.kind in HOLDING or fact.kind is _COMPLETION:
-        counts |= dict.fromkeys(UNFINISHED, _MOST if fact.kind is _COMPLETION else _MOST_OPEN)
+        counts |= dict.fromkeys(UNFINISHED, _MOST if fact.kind is _COMPLETION else _FEW)
     subject = subject_of(fact.text)
     others = [text_key(fact.text), *([f"about {subject}"] if subject else [])]
     return [(word_keys(fact.text, kind), most) for kind, most in counts.items()], others

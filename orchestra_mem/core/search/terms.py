@@ -158,13 +158,13 @@ def _clean(text: str) -> str:
 
 
 def _piece_terms(piece: str, singles: bool) -> tuple[tuple[str, bool], ...]:
-    """Return the terms of a text without white space, each with a flag for stop words; short pieces are cached."""
-    return _short_piece_terms(piece, singles) if len(piece) <= _MAX_CACHED_CHARS else tuple(_analyse(piece, singles))
+    """Return the terms of a text without white space, each with a flag for stop words; a text's pieces are cached."""
+    return _short_terms(piece) if singles and len(piece) <= _MAX_CACHED_CHARS else tuple(_analyse(piece, singles))
 
 
-@lru_cache(maxsize=16_384)
-def _short_piece_terms(piece: str, singles: bool) -> tuple[tuple[str, bool], ...]:
-    return tuple(_analyse(piece, singles))
+@lru_cache(maxsize=4_096)
+def _short_terms(piece: str) -> tuple[tuple[str, bool], ...]:
+    return tuple(_analyse(piece, singles=True))
 
 
 def _analyse(piece: str, singles: bool) -> Iterator[tuple[str, bool]]:

@@ -166,7 +166,7 @@ def _weighed(piece: str, *, opening: bool) -> _Weighed:
 
 
 # The first piece of a sentence has a separate cache: its capital does not indicate a name.
-_inside = lru_cache(maxsize=8_192)(partial(_weighed, opening=False))
+_inside = lru_cache(maxsize=4_096)(partial(_weighed, opening=False))
 _opening = lru_cache(maxsize=2_048)(partial(_weighed, opening=True))
 
 
