@@ -399,6 +399,16 @@ def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, do
     assert asked == ["Remember the milk.", "And the bread."]
 
 
+def test_a_missing_answer_is_no_news(chat: Chat) -> None:
+    """That the model's server refused a chat is recorded, but it is no failure of the project and in no later chat."""
+    chat.llama.statuses = [(429, {}, b"{}")]
+    httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("Where is the oven?")]}, headers=OWN)
+    assert chat.memory.facts(MustKeepKind.FAILURE) + chat.memory.facts(MustKeepKind.OPEN_ITEM) == []
+    bury(chat.memory)
+    chat.say(user("Why is there no answer, and what did the model's server answer: 429?"))
+    assert "no answer (" not in str(chat.sent())
+
+
 def test_a_retry_is_asked_as_before(chat: Chat) -> None:
     """A retry after a failure or a malformed answer gets the same prompt, and is recorded as one question.
 
