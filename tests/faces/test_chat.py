@@ -430,6 +430,25 @@ def test_a_retry_is_asked_as_before(chat: Chat) -> None:
     assert chat.recorded()[1:] == [asked, ("agent_message", None), answered, asked, answered, pictured, answered]
 
 
+def test_a_regenerated_answer_is_asked_as_before(chat: Chat) -> None:
+    """If a client asks for another answer within a chat, the model gets the same prompt, without the rejected answer.
+
+    The question is recorded once, and each answer.
+    """
+    chat.memory.record_operation("decision", {"text": REDIS})
+    chat.llama.answer = lambda body: f"The sessions live in a file, attempt {len(chat.llama.seen)}."
+    talk = user("Good morning."), said("Good morning!"), user("Where do the sessions live?")
+    prompts, answers = [], []
+    for _ in range(3):
+        answers.append(chat.say(*talk).choices[0].message.content)
+        prompts.append(chat.sent())
+    assert "Redis" in str(prompts[0])
+    assert prompts == [prompts[0]] * 3
+    assert chat.recorded()[1:] == [
+        ("user_message", "Where do the sessions live?"), *(("agent_message", each) for each in answers),
+    ]  # fmt: skip
+
+
 def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:
     """A stream that the server breaks off raises an error in the client, and its partial answer is recorded."""
     import openai

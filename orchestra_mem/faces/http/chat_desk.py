@@ -278,8 +278,15 @@ def _call_of(talk: Talk, place: int) -> dict[str, Json]:
 
 
 def _key(talk: Talk, place: int, view: Any) -> str:
-    """Return a message's idempotency key: the same for a retry, another once the message has been answered."""
+    """Return a message's idempotency key: the same for a retry, and for another answer within a chat.
+
+    Once the first message of a chat has been answered, it gets another key, as it may begin another chat; so does a
+    result of a tool, as a command may run again.
+    """
     prefix = _prefix(talk, place)
+    roles = [message.get("role") for message in talk.messages[: place + 1]]
+    if roles[-1] == "user" and "assistant" in roles:
+        return f"{prefix}0"
     return f"{prefix}{view.count_operations(OperationFilter(idempotency_prefix=f'{prefix}answer '))}"
 
 
