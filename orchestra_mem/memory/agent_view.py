@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from orchestra_mem.catalog_types import GLOBAL, Injection, MemoryItem
+from orchestra_mem.catalog_types import GLOBAL, Injection, ItemStatus, MemoryItem
 from orchestra_mem.core.catalog.access import EVERYBODY, OWNER, Access
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.search.echoes import without_recalled
@@ -232,6 +232,8 @@ class AgentMemory:
         """
         if is_memory_item(reference):
             item = self._memory.catalog.get(str(reference).strip(), agent=self.agent)
+            if item.status is ItemStatus.DELETED:
+                raise NotFoundError(f"item {reference!r} has been deleted")
             return Expansion(reference=item.id, operations=(), memory_item=item)
         if not self._is_strict:
             return self._memory.expand(reference)

@@ -336,6 +336,16 @@ def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clo
         assert [item.content for item in hidden] == ["three", "two"]
 
 
+def test_what_is_deleted_is_expanded_for_no_agent(memory: OrchestratorContextManager) -> None:
+    """An agent that names a deleted item is not shown its text; the owner is."""
+    item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
+    memory.catalog.delete(item.id)
+    for name in (item.id, "M1"):
+        with pytest.raises(NotFoundError, match="has been deleted"):
+            memory.as_agent("ada").expand(name)
+        assert memory.expand(name).memory_item is not None
+
+
 def test_a_purge_removes_for_good_what_is_hidden(memory: OrchestratorContextManager, tmp_path: Path) -> None:
     """A purge deletes hidden items permanently, also from the texts kept to merge late saves; live items stay."""
     item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
