@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from starlette.types import ASGIApp
 
-from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem import ItemFilter, OrchestratorContextManager, open_memory
 from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.model_types import Finish, Generation, Message
@@ -510,6 +510,18 @@ def test_an_agent_chats_with_what_it_may_see(chat: Chat) -> None:
             assert secret not in str(chat.sent())
         assert "attic" in str(chat.sent())
     assert {each.agent for each in chat.memory.operations()} == {"fox"}
+
+
+def test_an_agent_learns_nothing_that_its_chat_was_given(chat: Chat) -> None:
+    """What a model quotes from a chat's additions becomes no item of the agent; what it adds does."""
+    chat.memory.record_operation("decision", {"text": REDIS}, agent="builder")
+    chat.llama.answer = lambda body: f"I looked it up. {REDIS} We will use port 6380 for it."
+    chat.llama.whole = True
+    with client_of(chat.url, TOKENS.of_agent("reviewer")) as client:
+        client.chat.completions.create(model="local", messages=[user("Where do we keep the sessions?")])
+    assert "Redis" in str(chat.sent())
+    (item,) = chat.memory.catalog.items(ItemFilter())
+    assert item.content == "We will use port 6380 for it."
 
 
 def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:

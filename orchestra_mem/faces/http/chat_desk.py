@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from orchestra_mem.core.search.disclosure import recalled_item
+from orchestra_mem.core.search.echoes import Echoes
 from orchestra_mem.core.search.terms import is_statement
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
@@ -248,6 +249,8 @@ class ChatDesk:
     def record_answer(self, prompt: Prompt, answer: Collected) -> None:
         """Record the model's answer, or why there is none. If the caller is an agent, queue the exchange for learning.
 
+        Nothing is learnt from sentences that the answer repeats from the prompt.
+
         Raises:
             StorageError: The answer could not be stored.
         """
@@ -263,7 +266,9 @@ class ChatDesk:
             said.setdefault("finish", answer.finish)
         view.record_operation("agent_message", said, agent=agent or "assistant", idempotency_key=key)
         if agent and answer.text.strip() and prompt.talk.question.strip():
-            self._memory.learn(prompt.talk.question, answer.text, agent=agent)
+            given = Echoes()
+            given.note(map(text_of, prompt.messages), after=0)
+            self._memory.learn(prompt.talk.question, str(given.without(answer.text, 1)), agent=agent)
 
 
 def _call_of(talk: Talk, place: int) -> dict[str, Json]:
