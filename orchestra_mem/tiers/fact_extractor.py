@@ -21,6 +21,7 @@ from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.tiers.edited_text import EditedText
 from orchestra_mem.types import (
+    OWNERS_CHAT,
     REPLACES,
     STATED_FACT,
     Author,
@@ -156,10 +157,11 @@ class FactExtractor:
         ]
 
     def _agents_of(self, facts: Sequence[MustKeep]) -> dict[int, str | None]:
-        """Return the agents of the operations that facts come from."""
+        """Return the agents of the operations that facts come from, None for the owner's."""
         numbers = {fact.operation for fact in facts} - {0}
         known = self._agents
         agents = {each: known[each] if each in known else self.log.operation(each).agent for each in numbers}
+        agents = {each: None if agent in OWNERS_CHAT else agent for each, agent in agents.items()}
         self._agents.clear()
         self._agents.update(agents)
         return agents

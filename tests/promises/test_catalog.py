@@ -480,6 +480,16 @@ def test_grants_open_what_is_recorded_to_strict_agents(opened: Open) -> None:
         assert memory.as_agent("bob").operations(OperationFilter(agents=("ada",)))[0].agent == "ada"
 
 
+def test_the_owner_ends_in_a_chat_what_a_strict_agent_decided(opened: Open) -> None:
+    """Under strict isolation the owner's word in a chat ends an agent's decision; another agent's does not."""
+    old, new = "We keep the web sessions in Redis.", "We keep the web sessions in Postgres instead of Redis."
+    with opened(isolation="strict") as memory:
+        memory.as_agent("planner").record_operation("decision", {"decision": old})
+        for agent, standing in (("coder", [old, new]), ("user", [new])):
+            memory.record_operation("user_message", {"role": "user", "text": new}, agent=agent)
+            assert [fact.text for fact in memory.facts()] == standing
+
+
 def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> None:
     """Under strict isolation every call shows an agent its own operations and facts, and nothing of others."""
     with opened(isolation="strict") as memory:
