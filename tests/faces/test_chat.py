@@ -305,7 +305,7 @@ def test_a_client_that_leaves_loses_nothing_that_came(chat: Chat) -> None:
     until(lambda: chat.recorded()[-1][0] == "agent_message")
     newest = chat.memory.operations()[-1].data
     assert isinstance(newest, dict)
-    assert newest["finish"] == "cancelled"
+    assert newest["finish_reason"] == "cancelled"
 
 
 def test_memory_can_be_switched_off(chat: Chat) -> None:
@@ -409,7 +409,7 @@ def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, do
     with pytest.raises(openai.APIStatusError, match="loading") as refused:
         chat.say(user("Remember the milk."))
     assert refused.value.response.headers["retry-after"] == "7"
-    failure = {"role": "assistant", "text": "", "finish": "no answer (the model's server answered 503)"}
+    failure = {"role": "assistant", "text": "", "finish_reason": "no answer (the model's server answered 503)"}
     question, failed = chat.memory.operations()
     assert (question.data, failed.data) == ({"role": "user", "text": "Remember the milk."}, failure)
     chat.say(user("Remember the milk."), user("And the bread."))
@@ -467,14 +467,19 @@ def test_a_regenerated_answer_is_asked_as_before(chat: Chat) -> None:
     ]  # fmt: skip
 
 
-def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:
-    """A stream that the server breaks off raises an error in the client, and its partial answer is recorded."""
+@pytest.mark.parametrize(
+    ("ends", "told"), [("early", "failed before the answer was complete"), ("error", "sent an error")]
+)
+def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat, ends: str, told: str) -> None:
+    """A stream that breaks off raises an error in the client; its partial answer is recorded with what went wrong."""
     import openai
 
-    chat.llama.ends = "early"
+    chat.llama.ends = ends
     with pytest.raises((openai.APIError, httpx2.HTTPError)):
         list(chat.say(user("What?"), stream=True))
     until(lambda: chat.recorded()[-1] == ("agent_message", "The answer "))
+    recorded: Any = chat.memory.operations()[-1].data
+    assert told in recorded["finish_reason"]
 
 
 def test_a_model_in_the_process_answers(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from orchestra_mem.faces.http.chat_additions import (
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
-from orchestra_mem.types import Json, OperationFilter
+from orchestra_mem.types import OWNERS_CHAT, Json, OperationFilter
 
 _MOST_HITS = 12
 # With three, a memory in several languages answered as many first questions as with any number of guesses.
@@ -92,7 +92,10 @@ class Collected:
     def _take(self, raw: bytes, where: str) -> None:
         """Collect the contents of the first choice. Malformed JSON is skipped, because a server may send anything."""
         with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration):
-            choice: Any = next(each for each in json.loads(raw)["choices"] if not each.get("index"))
+            told: Any = json.loads(raw)
+            if told.get("error"):
+                self.finish = "the model's server sent an error"
+            choice: Any = next(each for each in told["choices"] if not each.get("index"))
             said = choice.get(where) or {}
             self.text += text_of(said)
             self.finish = choice.get("finish_reason") or self.finish
@@ -242,7 +245,7 @@ class ChatDesk:
                 continue
             said: dict[str, Json] = {"role": "user", "text": text} if by_user else {**call, "output": text}
             prompt.caller.view.record_operation(
-                "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or "user",
+                "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or OWNERS_CHAT[0],
                 idempotency_key=_key(prompt.talk, place, prompt.caller.view),
             )  # fmt: skip
 
@@ -260,11 +263,11 @@ class ChatDesk:
         if answer.calls:
             said["tool_calls"] = answer.calls
         elif not answer.text.strip():
-            said["finish"] = f"no answer ({answer.finish or 'it could not be read'})"
+            said["finish_reason"] = f"no answer ({answer.finish or 'it could not be read'})"
             key = f"{_key(prompt.talk, last, view)} failed"
         if answer.finish not in ("", "stop"):
-            said.setdefault("finish", answer.finish)
-        view.record_operation("agent_message", said, agent=agent or "assistant", idempotency_key=key)
+            said.setdefault("finish_reason", answer.finish)
+        view.record_operation("agent_message", said, agent=agent or OWNERS_CHAT[1], idempotency_key=key)
         if agent and answer.text.strip() and prompt.talk.question.strip():
             given = Echoes()
             given.note(map(text_of, prompt.messages), after=0)
