@@ -17,7 +17,7 @@ from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.serialize import checked_json
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_reading import AuditTrail
-from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter, Session
+from orchestra_mem.types import OWNERS_CHAT, MustKeep, MustKeepKind, Operation, OperationFilter, Session
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
@@ -113,6 +113,10 @@ class AgentMemory:
         self._access: Access = memory._parts.agents.catalog.access
         self._audit: AuditTrail = memory._parts.agents.catalog.audit
         self._is_strict = self._access.within(EVERYTHING, self.agent).strict
+        if self._is_strict and self.agent in OWNERS_CHAT:
+            raise AccessDeniedError(
+                f"with isolation: strict no agent may be named {self.agent!r}: the owner's chats are recorded under it"
+            )
 
     @property
     def catalog(self) -> AgentCatalog:

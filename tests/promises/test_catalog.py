@@ -490,6 +490,15 @@ def test_the_owner_ends_in_a_chat_what_a_strict_agent_decided(opened: Open) -> N
             assert [fact.text for fact in memory.facts()] == standing
 
 
+@pytest.mark.parametrize("name", ["user", "assistant"])
+def test_no_strict_agent_has_a_name_of_the_owners_chats(opened: Open, name: str) -> None:
+    """Under strict isolation no agent has a name under which the owner's chats are recorded: it would see them."""
+    with opened(isolation="strict") as memory, pytest.raises(AccessDeniedError, match=f"named '{name}'"):
+        memory.as_agent(name)
+    with opened() as memory:
+        assert memory.as_agent(name).operations() == []
+
+
 def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> None:
     """Under strict isolation every call shows an agent its own operations and facts, and nothing of others."""
     with opened(isolation="strict") as memory:
