@@ -471,7 +471,10 @@ def test_a_regenerated_answer_is_asked_as_before(chat: Chat) -> None:
     ("ends", "told"), [("early", "failed before the answer was complete"), ("error", "sent an error")]
 )
 def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat, ends: str, told: str) -> None:
-    """A stream that breaks off raises an error in the client; its partial answer is recorded with what went wrong."""
+    """A stream that breaks off raises an error in the client; its partial answer is recorded with what went wrong.
+
+    If the client asks again, the prompt is the same, and the question is recorded once.
+    """
     import openai
 
     chat.llama.ends = ends
@@ -480,6 +483,10 @@ def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat, ends: s
     until(lambda: chat.recorded()[-1] == ("agent_message", "The answer "))
     recorded: Any = chat.memory.operations()[-1].data
     assert told in recorded["finish_reason"]
+    chat.llama.ends, before = "well", chat.sent()
+    chat.say(user("What?"))
+    assert chat.sent() == before
+    assert [text for kind, text in chat.recorded() if kind == "user_message"] == ["What?"]
 
 
 def test_a_model_in_the_process_answers(tmp_path: Path) -> None:

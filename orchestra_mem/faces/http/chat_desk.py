@@ -51,11 +51,15 @@ _SAME_SAYING_S = 600
 
 @dataclass(slots=True, kw_only=True)
 class Collected:
-    """The answer of a model as received so far. `finish` is "" until known; `ended` is set by the event `[DONE]`."""
+    """The answer of a model as received so far. `finish` is "" until known; `ended` is set by the event `[DONE]`.
+
+    `cut`: Whether an error or the client ended it early, so that the question still waits for an answer.
+    """
 
     text: str = ""
     finish: str = ""
     ended: bool = False
+    cut: bool = False
     tools: dict[int, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
@@ -94,7 +98,7 @@ class Collected:
         with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration):
             told: Any = json.loads(raw)
             if told.get("error"):
-                self.finish = "the model's server sent an error"
+                self.finish, self.cut = "the model's server sent an error", True
             choice: Any = next(each for each in told["choices"] if not each.get("index"))
             said = choice.get(where) or {}
             self.text += text_of(said)
@@ -259,7 +263,7 @@ class ChatDesk:
         """
         agent, view, last = prompt.caller.agent, prompt.caller.view, len(prompt.talk.messages) - 1
         said: dict[str, Json] = {"role": "assistant", "text": answer.text}
-        key = f"{_prefix(prompt.talk, last)}answer {uuid4().hex}"
+        key = f"{_prefix(prompt.talk, last)}{'part' if answer.cut else 'answer'} {uuid4().hex}"
         if answer.calls:
             said["tool_calls"] = answer.calls
         elif not answer.text.strip():
