@@ -13,6 +13,10 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 VERSION, REPLACES = "version_sha", "replaces"
 """Keys in the data of a versioned operation: the version's digest, and the operation that it replaces (`op 12`)."""
+
+OWNERS_CHAT = ("user", "assistant")
+"""The agents under which the owner's chats are recorded: what is said there is the owner's, and no agent's."""
+
 AS_GIVEN = "as_given"
 """Key in an operation's `data` that holds a program's original value; the other fields are its readable form.
 

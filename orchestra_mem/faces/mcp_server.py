@@ -107,7 +107,10 @@ class MemoryTools:
         key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None,
     ) -> str:  # fmt: skip
         """Record permanently what was done or decided; the record survives any crash. Costs about 10 tokens."""
+        had = self._caller.view.operations(OperationFilter(idempotency_key=key)) if key else []
         done = self._caller.view.record_operation(type, data, agent=agent, idempotency_key=key)
+        if had and (done.type, done.data) != (type, data):
+            return f"Not recorded: op{done.id} has the key {key!r}. Record anything else with another key.\n"
         return f"Recorded as op{done.id}.\n"
 
     def remember(

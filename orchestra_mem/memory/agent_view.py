@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from orchestra_mem.catalog_types import GLOBAL, Injection, MemoryItem
+from orchestra_mem.catalog_types import GLOBAL, Injection, ItemStatus, MemoryItem
 from orchestra_mem.core.catalog.access import EVERYBODY, OWNER, Access
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.search.echoes import without_recalled
@@ -17,7 +17,7 @@ from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.serialize import checked_json
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_reading import AuditTrail
-from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter, Session
+from orchestra_mem.types import OWNERS_CHAT, MustKeep, MustKeepKind, Operation, OperationFilter, Session
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
@@ -113,6 +113,10 @@ class AgentMemory:
         self._access: Access = memory._parts.agents.catalog.access
         self._audit: AuditTrail = memory._parts.agents.catalog.audit
         self._is_strict = self._access.within(EVERYTHING, self.agent).strict
+        if self._is_strict and self.agent in OWNERS_CHAT:
+            raise AccessDeniedError(
+                f"with isolation: strict no agent may be named {self.agent!r}: the owner's chats are recorded under it"
+            )
 
     @property
     def catalog(self) -> AgentCatalog:
@@ -232,6 +236,8 @@ class AgentMemory:
         """
         if is_memory_item(reference):
             item = self._memory.catalog.get(str(reference).strip(), agent=self.agent)
+            if item.status is ItemStatus.DELETED:
+                raise NotFoundError(f"item {reference!r} has been deleted")
             return Expansion(reference=item.id, operations=(), memory_item=item)
         if not self._is_strict:
             return self._memory.expand(reference)

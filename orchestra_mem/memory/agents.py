@@ -123,6 +123,7 @@ class AgentCalls:
 
         Raises:
             ValueError: `agent` is blank, `global` or `*`, which name no single agent.
+            AccessDeniedError: Under strict isolation, `agent` is `user` or `assistant`, as the owner's chats are.
         """
         from orchestra_mem.memory.agent_view import AgentMemory
 

@@ -21,6 +21,7 @@ from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.tiers.edited_text import EditedText
 from orchestra_mem.types import (
+    OWNERS_CHAT,
     REPLACES,
     STATED_FACT,
     Author,
@@ -102,9 +103,10 @@ class FactExtractor:
         from orchestra_mem.tiers.known_facts import KnownFacts
 
         number = self.ledger.next_must_keep_id()
-        new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
         facts = KnownFacts(self.log, self.ledger)
         facts.index()
+        found = self._without_quoted(operations, found, facts)
+        new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
         near = facts.near(new) if new else []
         edited = [fact for fact in near if fact.author is Author.PERSON]
         known = [fact for fact in near if fact.status is _STANDING]
@@ -130,11 +132,36 @@ class FactExtractor:
         changed = [(before[fact.id], fact) for fact in settled if fact.id in before and fact != before[fact.id]]
         return [fact for fact in settled if fact.id not in before], changed
 
+    def _without_quoted(
+        self, operations: Sequence[Operation], found: Sequence[MustKeep], facts: KnownFacts
+    ) -> Sequence[MustKeep]:
+        """Remove what a model says in the words of a known fact: it quotes the memory, and decides nothing again."""
+        from orchestra_mem.core.facts.candidates import QUOTED, text_key
+
+        answers = {
+            each.id for each in operations if isinstance(each.data, dict) and each.data.get("role") == "assistant"
+        }
+        quoted = [fact for fact in found if fact.operation in answers and fact.kind in QUOTED]
+        if not quoted:
+            return found
+        known = [*facts.in_words_of(quoted), *found]
+        agents = self._agents_of(known) if self.apart else {}
+        first: dict[tuple[str | None, str], int] = {}
+        for fact in known:
+            said = agents.get(fact.operation), text_key(fact.text)
+            first[said] = min(fact.operation, first.get(said, fact.operation))
+        return [
+            fact
+            for fact in found
+            if fact not in quoted or first[agents.get(fact.operation), text_key(fact.text)] == fact.operation
+        ]
+
     def _agents_of(self, facts: Sequence[MustKeep]) -> dict[int, str | None]:
-        """Return the agents of the operations that facts come from."""
+        """Return the agents of the operations that facts come from, None for the owner's."""
         numbers = {fact.operation for fact in facts} - {0}
         known = self._agents
         agents = {each: known[each] if each in known else self.log.operation(each).agent for each in numbers}
+        agents = {each: None if agent in OWNERS_CHAT else agent for each, agent in agents.items()}
         self._agents.clear()
         self._agents.update(agents)
         return agents

@@ -12,6 +12,7 @@ from orchestra_mem.core.facts.candidates import (
     keys_near,
     keys_of,
     nearest,
+    text_key,
 )
 from orchestra_mem.core.facts.states import command_of
 from orchestra_mem.stores import EventLog, Ledger
@@ -84,6 +85,11 @@ class KnownFacts:
             if fact.status is _STANDING or fact.author is Author.PERSON or fact.id in replaced
         }
         return [known[number] for number in sorted(known)]
+
+    def in_words_of(self, facts: Iterable[MustKeep]) -> list[MustKeep]:
+        """Return the facts with the texts of these, whatever became of them, by ascending id."""
+        listed = self.ledger.words.newest({text_key(fact.text) for fact in facts}, _A_KEY)
+        return _by_id(self.ledger, {number for numbers in listed.values() for number in numbers})
 
     def failures_of(self, commands: Iterable[str]) -> dict[str, list[MustKeep]]:
         """Return the active failures of each command."""

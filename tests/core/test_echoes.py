@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from orchestra_mem.core.search.echoes import Echoes
 from orchestra_mem.types import Json
 
@@ -20,6 +22,13 @@ def test_names_and_short_sentences_stay() -> None:
     echoes = noted(SENTENCE, "The build is green again.")
     value: Json = {"task": SENTENCE, "title": [SENTENCE], "said": "The build is green again.", "n": 3, "none": None}
     assert echoes.without(value, 6) == value
+
+
+@pytest.mark.parametrize("entry", ["- Decision (op 7): {}", "- 2026-09-10 Note: ann (op 19): {}", "- {} (K7)"])
+def test_what_a_document_adds_to_a_sentence_does_not_count(entry: str) -> None:
+    """A sentence is recognised without the heading or the number that a context or document shows with it."""
+    echoes = noted(entry.format(SENTENCE))
+    assert echoes.without(SENTENCE, 6) == ""
 
 
 def test_the_oldest_are_forgotten() -> None:

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from starlette.types import ASGIApp
 
-from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem import ItemFilter, OrchestratorContextManager, open_memory
 from orchestra_mem.faces.http.application import make_application
 from orchestra_mem.faces.http.guard import RequestGuard
 from orchestra_mem.model_types import Finish, Generation, Message
@@ -259,6 +259,24 @@ def test_a_restart_changes_no_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 torn.write(b'\n["torn')
 
 
+def test_a_chat_may_change_between_servers(chat: Chat, tmp_path: Path) -> None:
+    """If two servers answer a chat in turn, each prompt begins with the previous one."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    talk: list[Any] = []
+    with listening(guarded(chat.memory, tmp_path)) as url, client_of(url) as other:
+        clients = chat.client, other
+        before: list[Any] = []
+        for number, question in enumerate(["Where do the sessions live?", "Since when?", "Is there a balancer?"]):
+            talk.append(user(question))
+            chat.llama.whole = True
+            clients[number % 2].chat.completions.create(model="local", messages=talk)
+            prompt = chat.sent()
+            assert prompt[: len(before)] == before
+            before = prompt
+            talk.append(said("The answer is 42."))
+    assert "Redis" in str(before[0])
+
+
 def test_what_is_kept_of_additions_is_bounded(chat: Chat, tmp_path: Path) -> None:
     """The file of additions is halved at 16 MB, and the newest stay; a chat goes on where it cannot be written."""
     chat.memory.record_operation("decision", {"text": REDIS})
@@ -287,7 +305,7 @@ def test_a_client_that_leaves_loses_nothing_that_came(chat: Chat) -> None:
     until(lambda: chat.recorded()[-1][0] == "agent_message")
     newest = chat.memory.operations()[-1].data
     assert isinstance(newest, dict)
-    assert newest["finish"] == "cancelled"
+    assert newest["finish_reason"] == "cancelled"
 
 
 def test_memory_can_be_switched_off(chat: Chat) -> None:
@@ -391,12 +409,22 @@ def test_a_server_that_is_down_is_told_and_the_question_kept_once(chat: Chat, do
     with pytest.raises(openai.APIStatusError, match="loading") as refused:
         chat.say(user("Remember the milk."))
     assert refused.value.response.headers["retry-after"] == "7"
-    failure = {"role": "assistant", "text": "", "finish": "no answer (the model's server answered 503)"}
+    failure = {"role": "assistant", "text": "", "finish_reason": "no answer (the model's server answered 503)"}
     question, failed = chat.memory.operations()
     assert (question.data, failed.data) == ({"role": "user", "text": "Remember the milk."}, failure)
     chat.say(user("Remember the milk."), user("And the bread."))
     asked = [text for kind, text in chat.recorded() if kind == "user_message"]
     assert asked == ["Remember the milk.", "And the bread."]
+
+
+def test_a_missing_answer_is_no_news(chat: Chat) -> None:
+    """That the model's server refused a chat is recorded, but it is no failure of the project and in no later chat."""
+    chat.llama.statuses = [(429, {}, b"{}")]
+    httpx2.post(f"{chat.url}/v1/chat/completions", json={"messages": [user("Where is the oven?")]}, headers=OWN)
+    assert chat.memory.facts(MustKeepKind.FAILURE) + chat.memory.facts(MustKeepKind.OPEN_ITEM) == []
+    bury(chat.memory)
+    chat.say(user("Why is there no answer, and what did the model's server answer: 429?"))
+    assert "no answer (" not in str(chat.sent())
 
 
 def test_a_retry_is_asked_as_before(chat: Chat) -> None:
@@ -420,14 +448,45 @@ def test_a_retry_is_asked_as_before(chat: Chat) -> None:
     assert chat.recorded()[1:] == [asked, ("agent_message", None), answered, asked, answered, pictured, answered]
 
 
-def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat) -> None:
-    """A stream that the server breaks off raises an error in the client, and its partial answer is recorded."""
+def test_a_regenerated_answer_is_asked_as_before(chat: Chat) -> None:
+    """If a client asks for another answer within a chat, the model gets the same prompt, without the rejected answer.
+
+    The question is recorded once, and each answer.
+    """
+    chat.memory.record_operation("decision", {"text": REDIS})
+    chat.llama.answer = lambda body: f"The sessions live in a file, attempt {len(chat.llama.seen)}."
+    talk = user("Good morning."), said("Good morning!"), user("Where do the sessions live?")
+    prompts, answers = [], []
+    for _ in range(3):
+        answers.append(chat.say(*talk).choices[0].message.content)
+        prompts.append(chat.sent())
+    assert "Redis" in str(prompts[0])
+    assert prompts == [prompts[0]] * 3
+    assert chat.recorded()[1:] == [
+        ("user_message", "Where do the sessions live?"), *(("agent_message", each) for each in answers),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"), [("early", "failed before the answer was complete"), ("error", "sent an error")]
+)
+def test_a_server_that_breaks_off_ends_the_stream_with_words(chat: Chat, ends: str, told: str) -> None:
+    """A stream that breaks off raises an error in the client; its partial answer is recorded with what went wrong.
+
+    If the client asks again, the prompt is the same, and the question is recorded once.
+    """
     import openai
 
-    chat.llama.ends = "early"
+    chat.llama.ends = ends
     with pytest.raises((openai.APIError, httpx2.HTTPError)):
         list(chat.say(user("What?"), stream=True))
     until(lambda: chat.recorded()[-1] == ("agent_message", "The answer "))
+    recorded: Any = chat.memory.operations()[-1].data
+    assert told in recorded["finish_reason"]
+    chat.llama.ends, before = "well", chat.sent()
+    chat.say(user("What?"))
+    assert chat.sent() == before
+    assert [text for kind, text in chat.recorded() if kind == "user_message"] == ["What?"]
 
 
 def test_a_model_in_the_process_answers(tmp_path: Path) -> None:
@@ -481,6 +540,18 @@ def test_an_agent_chats_with_what_it_may_see(chat: Chat) -> None:
             assert secret not in str(chat.sent())
         assert "attic" in str(chat.sent())
     assert {each.agent for each in chat.memory.operations()} == {"fox"}
+
+
+def test_an_agent_learns_nothing_that_its_chat_was_given(chat: Chat) -> None:
+    """What a model quotes from a chat's additions becomes no item of the agent; what it adds does."""
+    chat.memory.record_operation("decision", {"text": REDIS}, agent="builder")
+    chat.llama.answer = lambda body: f"I looked it up. {REDIS} We will use port 6380 for it."
+    chat.llama.whole = True
+    with client_of(chat.url, TOKENS.of_agent("reviewer")) as client:
+        client.chat.completions.create(model="local", messages=[user("Where do we keep the sessions?")])
+    assert "Redis" in str(chat.sent())
+    (item,) = chat.memory.catalog.items(ItemFilter())
+    assert item.content == "We will use port 6380 for it."
 
 
 def test_a_model_may_take_longer_than_other_answers(chat: Chat) -> None:

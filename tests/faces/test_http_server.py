@@ -76,7 +76,7 @@ def test_a_chat_in_mid_stream_is_cut_off_and_recorded(project: Path) -> None:
         question, answer = [each.data for each in memory.operations()]
     assert question == {"role": "user", "text": "Talk."}
     assert isinstance(answer, dict)
-    assert (answer["finish"], str(answer["text"])[:10]) == ("cancelled", "word word ")
+    assert (answer["finish_reason"], str(answer["text"])[:10]) == ("cancelled", "word word ")
 
 
 def test_the_address_is_printed_with_the_token(project: Path) -> None:

@@ -98,6 +98,8 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         assert server("record", type="decision", data="We deploy on Tuesdays, as Ann is there.") == "Recorded as op1.\n"
         assert server("record", type="note", data={"seen": ["é", 1]}, agent="bob", key="k") == "Recorded as op2.\n"
         assert server("record", type="note", data={"seen": ["é", 1]}, agent="bob", key="k") == "Recorded as op2.\n"
+        said = server("record", type="note", data="Something else.", key="k")
+        assert said == "Not recorded: op2 has the key 'k'. Record anything else with another key.\n"
         assert server("work_add", kind="epic", title="Sign in") == "Added epic 1.\n"
         assert server("work_add", kind="story", title="By mail", parent=1) == "Added story 2.\n"
         assert server("work_add", kind="epic", title="Pay", depends_on=[1]) == "Added epic 3.\n"

@@ -336,6 +336,16 @@ def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clo
         assert [item.content for item in hidden] == ["three", "two"]
 
 
+def test_what_is_deleted_is_expanded_for_no_agent(memory: OrchestratorContextManager) -> None:
+    """An agent that names a deleted item is not shown its text; the owner is."""
+    item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
+    memory.catalog.delete(item.id)
+    for name in (item.id, "M1"):
+        with pytest.raises(NotFoundError, match="has been deleted"):
+            memory.as_agent("ada").expand(name)
+        assert memory.expand(name).memory_item is not None
+
+
 def test_a_purge_removes_for_good_what_is_hidden(memory: OrchestratorContextManager, tmp_path: Path) -> None:
     """A purge deletes hidden items permanently, also from the texts kept to merge late saves; live items stay."""
     item = memory.catalog.store({"content": "The zanzibar door is open.", "agent": "ada"})
@@ -468,6 +478,25 @@ def test_grants_open_what_is_recorded_to_strict_agents(opened: Open) -> None:
             context = view.get_orchestrator_context("task").render()
             assert [name for name in ("ada", "bob", "cid") if f"The {name} lamp" in context] == seen
         assert memory.as_agent("bob").operations(OperationFilter(agents=("ada",)))[0].agent == "ada"
+
+
+def test_the_owner_ends_in_a_chat_what_a_strict_agent_decided(opened: Open) -> None:
+    """Under strict isolation the owner's word in a chat ends an agent's decision; another agent's does not."""
+    old, new = "We keep the web sessions in Redis.", "We keep the web sessions in Postgres instead of Redis."
+    with opened(isolation="strict") as memory:
+        memory.as_agent("planner").record_operation("decision", {"decision": old})
+        for agent, standing in (("coder", [old, new]), ("user", [new])):
+            memory.record_operation("user_message", {"role": "user", "text": new}, agent=agent)
+            assert [fact.text for fact in memory.facts()] == standing
+
+
+@pytest.mark.parametrize("name", ["user", "assistant"])
+def test_no_strict_agent_has_a_name_of_the_owners_chats(opened: Open, name: str) -> None:
+    """Under strict isolation no agent has a name under which the owner's chats are recorded: it would see them."""
+    with opened(isolation="strict") as memory, pytest.raises(AccessDeniedError, match=f"named '{name}'"):
+        memory.as_agent(name)
+    with opened() as memory:
+        assert memory.as_agent(name).operations() == []
 
 
 def test_a_strict_agent_has_what_it_did_itself_in_every_call(opened: Open) -> None:

@@ -104,6 +104,26 @@ def test_a_command_that_succeeds_again_is_no_failure_any_more(memory: Orchestrat
     assert {fact.status for fact in memory.facts(standing=False) if fact.operation == 1} == {MustKeepStatus.DONE}
 
 
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_model_that_quotes_the_memory_decides_nothing(memory: OrchestratorContextManager, apart: bool) -> None:
+    """An answer in the words of a known decision, rule or insight adds no fact and brings no superseded one back.
+
+    A person's words do.
+    """
+    old, rule = "We keep the web sessions in Redis.", "Never restart the database by ssh."
+    new = "We keep the web sessions in Postgres instead of Redis."
+    learnt = "We found out that the font cache is empty on new machines."
+    spoken = [("user", each) for each in (old, rule, new, learnt)]
+    for role, text in [*spoken, *(("assistant", f"Let me see. {text} I hope that helps.") for _, text in spoken)]:
+        memory.record_operation("message", {"role": role, "text": text})
+        if apart:
+            memory.facts()
+    assert [fact.text for fact in memory.facts()] == [rule, new, learnt]
+    assert len(memory.facts(standing=False)) == 4
+    memory.record_operation("message", {"role": "user", "text": old})
+    assert old in [fact.text for fact in memory.facts()]
+
+
 _MANY = 450
 _THINGS = ("PostgreSQL", "orders", "invoices", "uploads", "Ann", "import guide")
 _OLD = (

@@ -93,6 +93,17 @@ def test_a_rule_that_a_person_removed_and_says_again_stands(desk: Desk) -> None:
     assert desk.says(CONSTRAINT) == [RULE]
 
 
+def test_an_answer_that_cites_a_fact_is_no_line_of_the_fact(desk: Desk) -> None:
+    """An operation listed as active work may end with a fact's number: it is no fault, and the fact can be deleted."""
+    desk.memory.record_operation("agent_message", {"role": "assistant", "text": "Not today, it is Friday. (K2)"})
+    desk.memory.refresh()
+    assert desk.state.text.count("(K2)\n") == 2
+    assert "K2" not in desk.problems()
+    desk.state.edit((RULE_LINE, ""))
+    desk.memory.refresh()
+    assert desk.says(CONSTRAINT) == []
+
+
 def test_a_tick_closes_what_is_unfinished_and_nothing_else(desk: Desk) -> None:
     """A ticked open item is done, not removed, until the tick goes; its line may go, too. A ticked rule stands."""
 

@@ -43,7 +43,7 @@ _FIELD_CHARS = 80
 # Fields about how something was said or done, rather than its content.
 _FRAME_FIELDS = frozenset(
     "speaker author role from tool added deleted files_changed tokens agent intent changed spoken_of undone "
-    "settled".split()
+    "settled finish_reason".split()
 )
 _LARGE_WORK = re.compile(r"milestone|epic|story", re.IGNORECASE)
 _ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "ci": "CI", "http": "HTTP", "sql": "SQL"}

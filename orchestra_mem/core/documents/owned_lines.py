@@ -214,7 +214,7 @@ def _is_whole(item: str) -> bool:
 def _fact(row: str, block: Block, *, is_entry: bool, is_below: bool) -> FactRow | None:
     """Parse a row or list item of a block as a fact; None if it cannot be one."""
     said = _ENTRY.match(row) if is_entry else _ITEM.match(row)
-    if said is None:
+    if said is None or _OPERATION.match(row):  # what an operation says may end with a fact's number
         return None
     fact = _said(said["text"], without_conflicts(block.text) if is_entry else "")
     is_new = fact.text and not (is_below or fact.state == STRUCK or _OURS.fullmatch(fact.text))

@@ -11,6 +11,8 @@ from orchestra_mem.core.text import content_stems, squeeze
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
+QUOTED = (*HOLDING, MustKeepKind.INSIGHT)
+"""Kinds of facts that a model repeats when it answers from the memory."""
 UNFINISHED = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 """A word; in scripts without spaces, a character."""
@@ -56,13 +58,13 @@ def keys_of(fact: MustKeep, command: str = "") -> set[str]:
     """Return the keys under which a fact is found. `command`: What identifies the command whose failure it is.
 
     An active fact is found by its words, its text and its subject. An outcome that a later one replaced is found by its
-    subject: it tells what the errors of its operation are about. A person's fact that is no longer active is found by
-    its texts, so that the machine does not bring it back.
+    subject: it tells what the errors of its operation are about. What a model may quote, and a person's fact, is found
+    by its texts also if it is no longer active, so that the machine does not bring it back.
     """
     stands = fact.status is MustKeepStatus.STANDING
     changeable = stands and fact.kind in (*HOLDING, *UNFINISHED)
     keys = {*word_keys(fact.text, fact.kind)} if changeable else set[str]()
-    if changeable or (stands and fact.kind is _COMPLETION) or fact.author is Author.PERSON:
+    if changeable or (stands and fact.kind is _COMPLETION) or fact.kind in QUOTED or fact.author is Author.PERSON:
         keys.update(text_key(text) for text in (fact.text, fact.found) if text)
     is_replaced = fact.status is MustKeepStatus.SUPERSEDED and fact.kind in UNFINISHED
     if (changeable or is_replaced) and (subject := subject_of(fact.text)):

@@ -100,7 +100,8 @@ _TITLES = tuple("task_title title subject name task task_name story epic milesto
 _LOOSE_TITLES, _LOOSE_CHARS = frozenset({"feature", "what"}), 60
 # A title names a piece of work, but does not say whether it is open or done.
 _TITLES_ONLY = frozenset("title name task task_title task_name story epic item".split())
-_ORIGINS = frozenset("file path file_path folder cwd project conversation".split())  # where something comes from
+# Where something comes from, and why an answer ended.
+_ORIGINS = frozenset("file path file_path folder cwd project conversation finish_reason".split())
 _NUMBERS = ("task_id", "id", "issue", "ticket", "story_id", "epic_id", "number")
 _SPEAKERS = ("speaker", "author", "user", "from", "sender", "name", "who")
 _TITLE_CHARS = 100

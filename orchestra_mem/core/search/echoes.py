@@ -29,7 +29,9 @@ _FENCED = re.compile(
 _FRAME = re.compile(r'^<memory part="[a-z_]+"[^>\n]*>\n', re.MULTILINE)
 _ADDED = re.compile(r"\[\d{4}-\d\d-\d\d[^\]\n]*\]|\((?:K|S|op )\d+\)")
 _WORD = re.compile(r"\w+")
-_LABEL = re.compile(r"^(?:[\s>#+-]|\*(?=\s))*(?:\*\*[^*\n]{1,80}\*\*:?\s*|\[[^\]\n]{1,40}\]\s*)?")
+_LABEL = re.compile(
+    r"^(?:[\s>#+-]|\*(?=\s))*(?:\*\*[^*\n]{1,80}\*\*:?\s*|[^\n]{1,160}?\(op \d+\): |\[[^\]\n]{1,40}\]\s*)?"
+)
 _MOST_DEPTH = 50
 _NAMES = frozenset("title subject name task task_title goal item command intent".split())
 
@@ -148,7 +150,7 @@ class Echoes:
 
 def _hash(sentence: str) -> str:
     """Return the hash of a sentence without list marks and labels before it; empty if it is too short."""
-    words = plain_words(_LABEL.sub("", sentence, count=1))
+    words = own_words(_LABEL.sub("", sentence, count=1))
     if words.count(" ") < LEAST_WORDS - 1:
         return ""
     return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:12]

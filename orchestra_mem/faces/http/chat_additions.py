@@ -112,7 +112,7 @@ def others_of(message: ChatMessage) -> list[str]:
 
 
 class Additions:
-    """A thread-safe LRU cache of the additions to messages. After a restart, its `file` supplies the newest ones.
+    """A thread-safe LRU cache of the additions to messages. Its `file` supplies those of other and earlier processes.
 
     The file has a line of JSON for each addition. It may be deleted; unreadable lines, which a crash may leave, are
     skipped.
@@ -122,8 +122,18 @@ class Additions:
         self._file = file
         self._of: LRUCache[str, Addition] = LRUCache(_MOST_MESSAGES)
         self._lock = threading.Lock()
-        with suppress(OSError):
-            for line in file.read_bytes().split(b"\n"):
+        self._read_bytes = 0
+        self._read()
+
+    def _read(self) -> None:
+        """Read the lines that were added to the file since; the last one again, as it may have been incomplete."""
+        with suppress(OSError), self._file.open("rb") as stream:
+            if os.fstat(stream.fileno()).st_size < self._read_bytes:  # halved, or deleted and written anew
+                self._read_bytes = 0
+            stream.seek(self._read_bytes)
+            lines = stream.read()
+            self._read_bytes += max(0, lines.rfind(b"\n"))
+            for line in lines.split(b"\n"):
                 with suppress(ValueError, TypeError, RecursionError):
                     key, text, tokens, sources = json.loads(line)
                     self._of[str(key)] = Addition(str(text), int(tokens), tuple(map(str, sources)))
@@ -131,6 +141,7 @@ class Additions:
     def of(self, talk: Talk) -> dict[int, Addition]:
         """Return the additions to the messages of a conversation, by index."""
         with self._lock:
+            self._read()
             return {
                 place: self._of[talk.keys[place]]
                 for place, message in enumerate(talk.messages)

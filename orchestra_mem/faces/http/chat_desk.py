@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from orchestra_mem.core.search.disclosure import recalled_item
+from orchestra_mem.core.search.echoes import Echoes
 from orchestra_mem.core.search.terms import is_statement
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
@@ -31,7 +32,7 @@ from orchestra_mem.faces.http.chat_additions import (
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
-from orchestra_mem.types import Json, OperationFilter
+from orchestra_mem.types import OWNERS_CHAT, Json, OperationFilter
 
 _MOST_HITS = 12
 # With three, a memory in several languages answered as many first questions as with any number of guesses.
@@ -50,11 +51,15 @@ _SAME_SAYING_S = 600
 
 @dataclass(slots=True, kw_only=True)
 class Collected:
-    """The answer of a model as received so far. `finish` is "" until known; `ended` is set by the event `[DONE]`."""
+    """The answer of a model as received so far. `finish` is "" until known; `ended` is set by the event `[DONE]`.
+
+    `cut`: Whether an error or the client ended it early, so that the question still waits for an answer.
+    """
 
     text: str = ""
     finish: str = ""
     ended: bool = False
+    cut: bool = False
     tools: dict[int, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
@@ -91,7 +96,10 @@ class Collected:
     def _take(self, raw: bytes, where: str) -> None:
         """Collect the contents of the first choice. Malformed JSON is skipped, because a server may send anything."""
         with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration):
-            choice: Any = next(each for each in json.loads(raw)["choices"] if not each.get("index"))
+            told: Any = json.loads(raw)
+            if told.get("error"):
+                self.finish, self.cut = "the model's server sent an error", True
+            choice: Any = next(each for each in told["choices"] if not each.get("index"))
             said = choice.get(where) or {}
             self.text += text_of(said)
             self.finish = choice.get("finish_reason") or self.finish
@@ -241,29 +249,33 @@ class ChatDesk:
                 continue
             said: dict[str, Json] = {"role": "user", "text": text} if by_user else {**call, "output": text}
             prompt.caller.view.record_operation(
-                "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or "user",
+                "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or OWNERS_CHAT[0],
                 idempotency_key=_key(prompt.talk, place, prompt.caller.view),
             )  # fmt: skip
 
     def record_answer(self, prompt: Prompt, answer: Collected) -> None:
         """Record the model's answer, or why there is none. If the caller is an agent, queue the exchange for learning.
 
+        Nothing is learnt from sentences that the answer repeats from the prompt.
+
         Raises:
             StorageError: The answer could not be stored.
         """
         agent, view, last = prompt.caller.agent, prompt.caller.view, len(prompt.talk.messages) - 1
         said: dict[str, Json] = {"role": "assistant", "text": answer.text}
-        key = f"{_prefix(prompt.talk, last)}answer {uuid4().hex}"
+        key = f"{_prefix(prompt.talk, last)}{'part' if answer.cut else 'answer'} {uuid4().hex}"
         if answer.calls:
             said["tool_calls"] = answer.calls
         elif not answer.text.strip():
-            said["finish"] = f"no answer ({answer.finish or 'it could not be read'})"
+            said["finish_reason"] = f"no answer ({answer.finish or 'it could not be read'})"
             key = f"{_key(prompt.talk, last, view)} failed"
         if answer.finish not in ("", "stop"):
-            said.setdefault("finish", answer.finish)
-        view.record_operation("agent_message", said, agent=agent or "assistant", idempotency_key=key)
+            said.setdefault("finish_reason", answer.finish)
+        view.record_operation("agent_message", said, agent=agent or OWNERS_CHAT[1], idempotency_key=key)
         if agent and answer.text.strip() and prompt.talk.question.strip():
-            self._memory.learn(prompt.talk.question, answer.text, agent=agent)
+            given = Echoes()
+            given.note(map(text_of, prompt.messages), after=0)
+            self._memory.learn(prompt.talk.question, str(given.without(answer.text, 1)), agent=agent)
 
 
 def _call_of(talk: Talk, place: int) -> dict[str, Json]:
@@ -278,8 +290,15 @@ def _call_of(talk: Talk, place: int) -> dict[str, Json]:
 
 
 def _key(talk: Talk, place: int, view: Any) -> str:
-    """Return a message's idempotency key: the same for a retry, another once the message has been answered."""
+    """Return a message's idempotency key: the same for a retry, and for another answer within a chat.
+
+    Once the first message of a chat has been answered, it gets another key, as it may begin another chat; so does a
+    result of a tool, as a command may run again.
+    """
     prefix = _prefix(talk, place)
+    roles = [message.get("role") for message in talk.messages[: place + 1]]
+    if roles[-1] == "user" and "assistant" in roles:
+        return f"{prefix}0"
     return f"{prefix}{view.count_operations(OperationFilter(idempotency_prefix=f'{prefix}answer '))}"
 
 

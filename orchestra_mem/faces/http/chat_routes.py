@@ -275,14 +275,16 @@ class _Stream(StreamingResponse):
                 yield events
             await self._keep()
         except ModelError as error:
-            self._collected.finish = str(error)
+            self._collected.finish, self._collected.cut = str(error), True
             # The leading newline ends an incomplete event.
             yield f"\ndata: {json.dumps({'error': chat_error(502, str(error))})}\n\n".encode()
 
     async def _keep(self) -> None:
         if not self._recorded:
             self._recorded = True
-            self._collected.finish = self._collected.finish or ("stop" if self._collected.ended else "cancelled")
+            if not self._collected.finish:
+                self._collected.cut = not self._collected.ended
+                self._collected.finish = "cancelled" if self._collected.cut else "stop"
             await self._record(self._collected)
 
 
