@@ -27,7 +27,7 @@ from orchestra_mem.core.documents.owned_lines import (
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import has_work, render_line
-from orchestra_mem.core.text import squeeze
+from orchestra_mem.core.text import as_typed, squeeze
 
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
 # Largest saved change, in lines, that an editor may have undone before its next save.
@@ -276,7 +276,7 @@ def at_line(line: OwnedLine, row: str | None) -> dict[int, str | None]:
 
 def _form(line: OwnedLine) -> object:
     """Return a key that is equal for rows with the same content and state, whatever their formatting."""
-    return line.plan or _LIST_MARK.sub("- ", squeeze(line.row))
+    return line.plan or as_typed(_LIST_MARK.sub("- ", squeeze(line.row)))
 
 
 def _words(line: OwnedLine) -> object:

@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.owned_lines import (
     owned_lines,
 )
 from orchestra_mem.core.documents.plan_lines import has_work, is_reference
-from orchestra_mem.core.text import squeeze
+from orchestra_mem.core.text import as_typed, squeeze
 from orchestra_mem.types import CUT, DocumentName, MustKeepStatus
 
 Told: TypeAlias = tuple[str | None, str, MustKeepStatus]
@@ -100,7 +100,7 @@ class LooseFacts:
 
 
 def _bare(text: str) -> str:
-    return squeeze(_MARKS.sub(" ", text))
+    return as_typed(_MARKS.sub(" ", text))
 
 
 def _facts(name: str, text: str, work: bool, before: Container[str] | None) -> Iterator[tuple[str, Told]]:
@@ -138,9 +138,9 @@ def reworded(text: str, before: str, now: str) -> str:
 def shows(shown: str, text: str) -> bool:
     """Check whether a document's line shows this text, in full or cut to fit the line."""
     cut = CUT.strip()
-    if shown.endswith(cut) and squeeze(text).startswith(shown.removesuffix(cut).rstrip()):
+    if shown.endswith(cut) and as_typed(text).startswith(as_typed(shown.removesuffix(cut))):
         return True
-    return squeeze(shown) == squeeze(text)
+    return as_typed(shown) == as_typed(text)
 
 
 def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
