@@ -445,6 +445,15 @@ def test_a_task_that_is_done_ends_no_outcome_of_another_task(task: str, other: s
     assert {fact.status for fact in settle(facts)} == {STANDING}
 
 
+def test_a_named_task_ends_no_other_duty() -> None:
+    """A completed task ends the open item that names it, and no other one that only shares a name or a rare word."""
+    ended: dict[bool, int] = {True: 0, False: 0}
+    for duty, task, same in cases("a_named_task_ends_no_other_duty"):
+        done = _fact(f"status: completed ({task})", 9, MustKeepKind.COMPLETION)
+        ended[same] += settle([_fact(duty, 1, MustKeepKind.OPEN_ITEM), done])[0].status is DONE
+    assert ended == {True: 16, False: 0}
+
+
 @pytest.mark.parametrize("kind", [MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE, MustKeepKind.COMPLETION])
 def test_what_is_said_again_in_the_same_words_stands_once(kind: MustKeepKind) -> None:
     """Of equal failures, open items or completions the last one stands, of each agent if agents are kept apart."""
