@@ -58,4 +58,8 @@ def test_active_work_stays_current_after_an_editor_retyped_it(empty: Desk) -> No
     state.set_status(story.id, WorkStatus.DONE)
     empty.go_on()
     assert "1 of 1 done" in empty.state.text
+    before = empty.memory.facts()
+    retype(empty.state)
+    empty.go_on()
+    assert empty.memory.facts() == before
     assert empty.memory.documents.conflicts() == []

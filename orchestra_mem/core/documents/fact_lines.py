@@ -76,7 +76,8 @@ def fact_edits(
             for text in wordings
             if was.has(key, text) and not says.has(key, text)
         }
-    added = tuple(dict.fromkeys(told for told in found.added if told[0]))
+    shown = {as_typed(told[1]) for number, told in before if not number}  # an editor may have retyped the machine's lines
+    added = tuple(dict.fromkeys(told for told in found.added if told[0] and as_typed(told[1]) not in shown))
     return replace(found, gone=gone, said=said, added=added)
 
 
