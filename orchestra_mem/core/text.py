@@ -349,8 +349,8 @@ _TYPED = str.maketrans({"…": "...", "—": "--"} | dict.fromkeys("“”„‟
 
 
 def as_typed(text: str) -> str:
-    """Squeeze a text and undo an editor's typography, such as curly quotation marks, for comparisons."""
-    return squeeze(text).translate(_TYPED)
+    """Undo an editor's typography, such as curly quotation marks, for comparisons."""
+    return text.translate(_TYPED)
 
 
 def visible(text: str) -> str:

@@ -63,3 +63,18 @@ def test_active_work_stays_current_after_an_editor_retyped_it(empty: Desk) -> No
     empty.go_on()
     assert empty.memory.facts() == before
     assert empty.memory.documents.conflicts() == []
+
+
+def test_a_conflict_that_an_editor_retyped_can_still_be_accepted(empty: Desk) -> None:
+    """Typographic quotation marks leave a conflict block intact."""
+    state = empty.memory.state
+    epic = state.create(WorkKind.EPIC, "Write the chapters")
+    empty.go_on("We decided to print the plan.")
+    empty.state.edit(('Epic #1 "Write the chapters"', "All the chapters"))
+    state.create(WorkKind.STORY, "Livorno", parent=epic.id)
+    empty.go_on()
+    ((_, block),) = empty.memory.documents.conflicts()
+    retype(empty.state)
+    empty.memory.documents.resolve(block.id, accepted=True)
+    assert "- Epic #1 “Write the chapters”: 0 of 1 done" in empty.state.text
+    assert empty.memory.documents.conflicts() == []

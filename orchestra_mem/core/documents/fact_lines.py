@@ -76,7 +76,8 @@ def fact_edits(
             for text in wordings
             if was.has(key, text) and not says.has(key, text)
         }
-    shown = {as_typed(told[1]) for number, told in before if not number}  # an editor may have retyped the machine's lines
+    # An editor may have retyped the machine's lines without a number.
+    shown = {as_typed(told[1]) for number, told in before if not number}
     added = tuple(dict.fromkeys(told for told in found.added if told[0] and as_typed(told[1]) not in shown))
     return replace(found, gone=gone, said=said, added=added)
 
@@ -101,7 +102,7 @@ class LooseFacts:
 
 
 def _bare(text: str) -> str:
-    return as_typed(_MARKS.sub(" ", text))
+    return as_typed(squeeze(_MARKS.sub(" ", text)))
 
 
 def _facts(name: str, text: str, work: bool, before: Container[str] | None) -> Iterator[tuple[str, Told]]:
@@ -138,10 +139,9 @@ def reworded(text: str, before: str, now: str) -> str:
 
 def shows(shown: str, text: str) -> bool:
     """Check whether a document's line shows this text, in full or cut to fit the line."""
-    cut = CUT.strip()
-    if shown.endswith(cut) and as_typed(text).startswith(as_typed(shown.removesuffix(cut))):
-        return True
-    return as_typed(shown) == as_typed(text)
+    cut = as_typed(CUT.strip())
+    shown, text = as_typed(squeeze(shown)), as_typed(squeeze(text))
+    return shown == text or (shown.endswith(cut) and text.startswith(shown.removesuffix(cut).rstrip()))
 
 
 def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
