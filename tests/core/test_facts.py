@@ -199,6 +199,13 @@ def test_code_is_not_prose() -> None:
     assert _found(text) == ()
 
 
+@pytest.mark.parametrize("field", ["quotation", "excerpt"])
+def test_a_source_that_is_quoted_states_no_fact(field: str) -> None:
+    """What others wrote, in a field that says so, is nobody's rule or decision; the note beside it is."""
+    data: Json = {field: "We decided: no ship may ever enter the port before noon.", "note": "Never cite folio 12."}
+    assert _facts("transcription", data) == [("constraint", "Never cite folio 12.")]
+
+
 def test_a_model_that_narrates_states_no_rules() -> None:
     """The word `never` makes a person's sentence a rule. A model's sentence that reads as one is advice: an insight."""
     narrated = "The old branch must have been there since spring, I never noticed it."
