@@ -77,7 +77,7 @@ def fact_edits(
             if was.has(key, text) and not says.has(key, text)
         }
     # An editor may have retyped the machine's lines without a number.
-    shown = {as_typed(told[1]) for number, told in before if not number}
+    shown = {as_typed(told[1]) for number, told in before if told[0] and not number}
     added = tuple(dict.fromkeys(told for told in found.added if told[0] and as_typed(told[1]) not in shown))
     return replace(found, gone=gone, said=said, added=added)
 
