@@ -1,8 +1,11 @@
-"""Typography: an editor that replaces quotation marks, apostrophes, blanks and line ends rewords nothing."""
+"""Editors that replace quotation marks, blanks and line ends, or rewrite front matter, reword and remove nothing."""
 
 from __future__ import annotations
 
 import re
+from datetime import timedelta
+
+import pytest
 
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import WorkKind, WorkStatus
@@ -78,3 +81,17 @@ def test_a_conflict_that_an_editor_retyped_can_still_be_accepted(empty: Desk) ->
     empty.memory.documents.resolve(block.id, accepted=True)
     assert "- Epic #1 “Write the chapters”: 0 of 1 done" in empty.state.text
     assert empty.memory.documents.conflicts() == []
+
+
+@pytest.mark.parametrize("characters", [16, 19])
+def test_edits_count_although_an_editor_shortened_the_time(empty: Desk, characters: int) -> None:
+    """A save that cuts the time of writing in the front matter is an edit like any other, not another ledger's."""
+    empty.clock.now += timedelta(seconds=7, milliseconds=123)
+    empty.go_on("We decided to print the plan.", "Never quote the letters.")
+    for page in (empty.log, empty.state):
+        text = re.sub(rf"^((?:written|updated): .{{{characters}}}).*", r"\1", page.text, flags=re.MULTILINE)
+        text = text.replace("\n---\n", "\ntags:\n  - book\n---\n", 1)
+        page.save(text.replace("the plan", "the map").replace("- Never quote", "- Always quote"))
+    empty.go_on()
+    assert [fact.text for fact in empty.memory.facts()] == ["We decided to print the map.", "Always quote the letters."]
+    assert all("\ntags:\n  - book\n" in page.text for page in (empty.log, empty.state))
