@@ -345,14 +345,6 @@ def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-_TYPED = str.maketrans({"…": "...", "—": "--"} | dict.fromkeys("“”„‟", '"') | dict.fromkeys("‘’‚‛", "'"))
-
-
-def as_typed(text: str) -> str:
-    """Undo an editor's typography, such as curly quotation marks, for comparisons."""
-    return text.translate(_TYPED)
-
-
 def visible(text: str) -> str:
     r"""Escape characters that text files or terminals cannot represent, as in `\x00`; line ends become line feeds.
 

@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import line_end
-from orchestra_mem.core.text import as_typed
+from orchestra_mem.core.documents.markdown import as_typed, line_end
 
 _ID = r"(?P<id>[0-9a-f]{6}(?:-[1-9]\d{0,3})?)"
 _BLOCK = re.compile(

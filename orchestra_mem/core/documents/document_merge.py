@@ -15,7 +15,7 @@ from itertools import pairwise
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import Conflict, Merged
 from orchestra_mem.core.documents.fact_lines import LooseFacts
-from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
+from orchestra_mem.core.documents.markdown import PIN, as_typed, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
     OwnedLine,
@@ -27,7 +27,7 @@ from orchestra_mem.core.documents.owned_lines import (
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import has_work, render_line
-from orchestra_mem.core.text import as_typed, squeeze
+from orchestra_mem.core.text import squeeze
 
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
 # Largest saved change, in lines, that an editor may have undone before its next save.

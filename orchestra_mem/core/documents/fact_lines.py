@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.markdown import PIN
+from orchestra_mem.core.documents.markdown import PIN, as_typed
 from orchestra_mem.core.documents.owned_lines import (
     CATALOG_SECTIONS,
     MARK,
@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.owned_lines import (
     owned_lines,
 )
 from orchestra_mem.core.documents.plan_lines import has_work, is_reference
-from orchestra_mem.core.text import as_typed, squeeze
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, DocumentName, MustKeepStatus
 
 Told: TypeAlias = tuple[str | None, str, MustKeepStatus]

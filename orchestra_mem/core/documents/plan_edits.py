@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.core.documents.markdown import as_typed, split_blocks
 from orchestra_mem.core.documents.owned_lines import difference
 from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_section
-from orchestra_mem.core.text import as_typed
 from orchestra_mem.work_types import WorkKind, WorkStatus
 
 # A row that begins with a number after any marks: a line of work in the wrong place, or in a form that is not parsed.
