@@ -139,9 +139,9 @@ def reworded(text: str, before: str, now: str) -> str:
 
 def shows(shown: str, text: str) -> bool:
     """Check whether a document's line shows this text, in full or cut to fit the line."""
-    cut = as_typed(CUT.strip())
-    shown, text = as_typed(squeeze(shown)), as_typed(squeeze(text))
-    return shown == text or (shown.endswith(cut) and text.startswith(shown.removesuffix(cut).rstrip()))
+    text, cut = as_typed(squeeze(text)), CUT.strip()
+    begins = shown.endswith(cut) and text.startswith(as_typed(squeeze(shown.removesuffix(cut))))
+    return begins or as_typed(squeeze(shown)) == text
 
 
 def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:
