@@ -104,6 +104,26 @@ def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
     assert orchestrator.execute("undo").text == "There is nothing to undo."
 
 
+def test_an_item_just_made_is_it_and_not_what_it_was_put_under(orchestrator: Orchestrator) -> None:
+    """New items go below the epic that was created last, not below the milestone that the epic was put under."""
+    _done(orchestrator, "create a milestone Book", "create an epic for the archive visits under #1")
+    _done(orchestrator, "add 2 stories to it: Trieste and Livorno")
+    assert [orchestrator.tracker.item(number).parent for number in (3, 4)] == [2, 2]
+
+
+def test_undo_after_a_decision_takes_back_no_earlier_change(orchestrator: Orchestrator) -> None:
+    """After a line that was only noted, undo says how to take that back; a second undo reverts the change before."""
+    _done(orchestrator, "create an epic for billing", "we decided to bill in euros")
+    refused = orchestrator.execute("undo")
+    assert refused.outcome is Outcome.REFUSED
+    assert refused.text == (
+        '"bill in euros" was noted, and undo reverts only changes of work: say what holds instead, or delete its line '
+        "in the documents. Another undo reverts the change before."
+    )
+    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
+    assert orchestrator.execute("undo").text == 'Really undo "create an epic for billing"? (yes or no)'
+
+
 def test_a_question_back_is_answered_by_the_next_line(orchestrator: Orchestrator) -> None:
     """If a command fits two items, the orchestrator asks, and a number in the next line completes the command."""
     _done(orchestrator, "create an epic called Mobile app", "create an epic called Web app")

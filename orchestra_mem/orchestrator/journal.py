@@ -29,6 +29,7 @@ _CHANGES = 1_000  # number of newest changes of work searched for one to undo
 _OTHERS_MAY_TELL = timedelta(seconds=2)  # another process may still record a younger change itself
 UNDONE = "undone"
 """Key in an undo operation's data; the value is the id of the undone operation."""
+_NOTED = ("note", "decision")  # types of the operations that keep a line's text
 _CHANGED, _SPOKEN_OF = "changed", "spoken_of"
 _MOST, _MOST_CHARS = 10, 160
 _DID: Mapping[str, str] = {
@@ -106,6 +107,16 @@ class Journal:
                 elif number not in undone and _CHANGED in data and net_changes(caused[number]):
                     return operation  # what has no net effect, such as a repeated "defer", is passed over
         return None
+
+    def why_not_undone(self, last: Operation | None) -> str:
+        """Say why the `last` change is not undone: there is none, or a later line was only noted; else return ""."""
+        for noted in self.memory.operations(OperationFilter(agent=self.agent, limit=1)):
+            if noted.type in _NOTED and isinstance(noted.data, dict) and _CHANGED not in noted.data:
+                text = squeeze(str(noted.data.get(noted.type, "")))[:120]
+                told = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
+                more = " Another undo reverts the change before." if last else ""
+                return f"{told}its line in the documents.{more}"
+        return "" if last else "There is nothing to undo."
 
 
 def said(operation: Operation) -> str:

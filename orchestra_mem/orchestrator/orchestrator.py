@@ -269,8 +269,8 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
                 answer = self._answers.actions[intent.action](intent, resolver, line)
                 answered = replace(reply, outcome=Outcome.ANSWERED, text=answer.text, effects=answer.effects)
                 return self._journal.record(answered)
-            if takes_back and last is None:
-                return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text="There is nothing to undo."))
+            if takes_back and not agreed and (text := self._journal.why_not_undone(last)):
+                return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=text))
             if intent.action in DESTRUCTIVE and self._confirm and not agreed:
                 return self._asked_first(reply, intent, resolver, last)
             return self._undone(reply, last) if last else self._done(reply, intent, resolver)

@@ -164,7 +164,8 @@ class Choice:
         is_pronoun = not phrase.kind and not phrase.statuses
         points = phrase.text.lower().startswith(("this", "that"))  # means the newest mention, of one item or several
         weights = dict(talk.focus)
-        if phrase.kind or (self._need.kinds and is_pronoun):
+        fits_last = bool(talk.seen) and any(map(self.fit, talk.seen[0].items))
+        if phrase.kind or (self._need.kinds and is_pronoun and not fits_last):
             above = talk.above_focus(made_only=is_pronoun)
             weights |= {each: max(weight, weights.get(each, 0.0)) for each, weight in above.items()}
         if points or not is_pronoun:

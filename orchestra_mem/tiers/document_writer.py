@@ -182,7 +182,7 @@ class DocumentWriter:
         is_found = not left and (not read or written_at(read.text) == written_at(current))
         is_signed = bool(self.ledger.key and not is_found and signers(current))
         is_other = self._origins.is_other(current)
-        if is_signed and (is_other or not (is_newest or self._origins.may_have_written(name, written_at(current)))):
+        if is_signed and (is_other or not (is_newest or self._origins.may_have_written(name, current))):
             return before, self.numbered(name, taken_in(current, before, self.told(name), prose=is_other))
         is_stale = not (last.left is None or is_newest) and bool(current.strip())
         opened = self.numbered(name, self._origins.opened(name, current, left)) if is_stale else before

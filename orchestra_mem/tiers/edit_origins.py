@@ -21,9 +21,10 @@ class EditOrigins:
         """Check whether a text names another ledger; texts of earlier releases name none."""
         return bool(self.ledger.key and signers(text) - {self.ledger.key})
 
-    def may_have_written(self, name: str, time: str) -> bool:
-        """Check whether this ledger, and no copy of it, has written a document at a time."""
-        if not time[:1].isdigit():  # the time has been removed
+    def may_have_written(self, name: str, text: str) -> bool:
+        """Check whether this ledger, and no copy of it, has written the text of a document that people have edited."""
+        time = written_at(text)
+        if not time or time not in text:  # an editor has removed the time, or rewritten it, perhaps less exactly
             return True
         known = [written_at(text) for text in self.ledger.written_files(name)]
         return time in known or (time < min(known, default="") and self.ledger.has_forgotten(name))

@@ -372,7 +372,7 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
         is_replaced = status is MustKeepStatus.SUPERSEDED and fact.superseded_by
         fact = replace(fact, status=status if is_replaced else _STANDING)
     said = visible(reworded(fact.text, was[1] if was else "", now))
-    if shows(now, fact.text) or squeeze(said) == squeeze(fact.text):
+    if shows(now, fact.text) or shows(said, fact.text):
         return fact
     if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
         return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))

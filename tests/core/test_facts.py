@@ -199,6 +199,13 @@ def test_code_is_not_prose() -> None:
     assert _found(text) == ()
 
 
+@pytest.mark.parametrize("field", ["quotation", "excerpt"])
+def test_a_source_that_is_quoted_states_no_fact(field: str) -> None:
+    """What others wrote, in a field that says so, is nobody's rule or decision; the note beside it is."""
+    data: Json = {field: "We decided: no ship may ever enter the port before noon.", "note": "Never cite folio 12."}
+    assert _facts("transcription", data) == [("constraint", "Never cite folio 12.")]
+
+
 def test_a_model_that_narrates_states_no_rules() -> None:
     """The word `never` makes a person's sentence a rule. A model's sentence that reads as one is advice: an insight."""
     narrated = "The old branch must have been there since spring, I never noticed it."
@@ -443,6 +450,15 @@ def test_a_task_that_is_done_ends_no_outcome_of_another_task(task: str, other: s
     found = find_in_operations([_operation("task_execution", data, number) for number, data in enumerate(told, 1)])
     facts = [replace(fact, id=number) for number, fact in enumerate((each for row in found for each in row), 1)]
     assert {fact.status for fact in settle(facts)} == {STANDING}
+
+
+def test_a_named_task_ends_no_other_duty() -> None:
+    """A completed task ends the open item that names it, and no other one that only shares a name or a rare word."""
+    ended: dict[bool, int] = {True: 0, False: 0}
+    for duty, task, same in cases("a_named_task_ends_no_other_duty"):
+        done = _fact(f"status: completed ({task})", 9, MustKeepKind.COMPLETION)
+        ended[same] += settle([_fact(duty, 1, MustKeepKind.OPEN_ITEM), done])[0].status is DONE
+    assert ended == {True: 16, False: 0}
 
 
 @pytest.mark.parametrize("kind", [MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE, MustKeepKind.COMPLETION])

@@ -1170,6 +1170,21 @@ def test_a_new_fact_that_is_like_a_removed_one_is_no_change_of_it(desk: Desk) ->
     assert "write the marble guide" in desk.plan.text
 
 
+def test_a_new_decision_follows_where_a_long_one_was_taken_out(desk: Desk) -> None:
+    """Where a person has deleted an entry with its quoted full text, the next decision makes no conflict."""
+    long = f"We decided to keep the letters {'of the consul in Smyrna ' * 8}in one box."
+    desk.log.save(f"{desk.log.text}\n### The maps are drawn at one scale.\n")
+    desk.go_on(long)
+    text = desk.log.text
+    entry = text[text.index("### ", text.index("Postgres")) : text.index("### The maps")]
+    assert entry.count("> We decided") == 1
+    desk.log.edit((entry, ""))
+    desk.go_on("We decided to print in grey.")
+    assert desk.memory.documents.conflicts() == []
+    desk.log.has_once("We decided to print in grey.", "The maps are drawn at one scale.")
+    assert "consul in Smyrna" not in desk.log.text
+
+
 def test_an_own_item_stands_also_below_a_new_entry(desk: Desk) -> None:
     """A numbered item stays a fact when a person inserts an entry above it."""
     desk.log.edit((DECISIONS, f"{DECISIONS}- Use bcrypt\n\n"))

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.markdown import line_end
+from orchestra_mem.core.documents.markdown import as_typed, line_end
 
 _ID = r"(?P<id>[0-9a-f]{6}(?:-[1-9]\d{0,3})?)"
 _BLOCK = re.compile(
@@ -231,6 +231,6 @@ def _found(text: str, conflict_id: str) -> ConflictBlock:
 
 
 def _digest(lines: Sequence[str]) -> str:
-    """Return six hexadecimal digits of a hash over lines, without trailing white space, which editors may strip."""
-    text = "\n".join(line.rstrip() for line in lines)
+    """Return six hexadecimal digits of a hash over lines, without the blanks and typography that editors change."""
+    text = "\n".join(as_typed(line.rstrip()) for line in lines)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]

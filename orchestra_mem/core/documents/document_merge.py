@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import Conflict, Merged
 from orchestra_mem.core.documents.fact_lines import LooseFacts
-from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks, without_front_matter
+from orchestra_mem.core.documents.markdown import PIN, as_typed, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
     OwnedLine,
@@ -221,14 +221,27 @@ def _agreed(
             stays_away = False
         was = old[key][0]
         in_base |= at_line(was, new[key][0].row if stays_away else None)
-        # Drop the entry's "Shared by" line too: otherwise the line stays deleted even if the entry comes back.
-        below = was.places[-1] + 1
-        if not stays_away and "".join(base.split("\n")[below : below + 2]).lstrip().startswith("*Shared by "):
-            in_base[below + 1] = None
+        if not stays_away:
+            in_base |= dict.fromkeys(_below_entry(was, base, person))
     for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
         if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
             changed[line.place] = f"{shown}{_MARK}{line.section}"
     return with_rows(base, in_base), with_rows(machine, in_machine), with_rows(person, in_person)
+
+
+def _below_entry(line: OwnedLine, base: str, person: str) -> Iterator[int]:
+    """Yield the places of the machine's rows below an entry that the person removed as well: its full text and state.
+
+    If they stayed in the base, they would stay deleted even if the entry comes back, and a new entry in their place
+    would look like a rewording of them.
+    """
+    kept = {*split_lines(person)}
+    for place, row in enumerate(split_lines(base)) if line.row.startswith("#") else ():
+        if place > line.places[-1] and row.strip():
+            if not (row.startswith(">") or is_machines(row)):
+                return
+            if row not in kept:
+                yield place
 
 
 def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
@@ -276,7 +289,7 @@ def at_line(line: OwnedLine, row: str | None) -> dict[int, str | None]:
 
 def _form(line: OwnedLine) -> object:
     """Return a key that is equal for rows with the same content and state, whatever their formatting."""
-    return line.plan or _LIST_MARK.sub("- ", squeeze(line.row))
+    return line.plan or as_typed(_LIST_MARK.sub("- ", squeeze(line.row)))
 
 
 def _words(line: OwnedLine) -> object:

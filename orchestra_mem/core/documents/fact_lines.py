@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.markdown import PIN
+from orchestra_mem.core.documents.markdown import PIN, as_typed
 from orchestra_mem.core.documents.owned_lines import (
     CATALOG_SECTIONS,
     MARK,
@@ -76,7 +76,9 @@ def fact_edits(
             for text in wordings
             if was.has(key, text) and not says.has(key, text)
         }
-    added = tuple(dict.fromkeys(told for told in found.added if told[0]))
+    # An editor may have retyped the machine's lines without a number.
+    shown = {as_typed(told[1]) for number, told in before if told[0] and not number}
+    added = tuple(dict.fromkeys(told for told in found.added if told[0] and as_typed(told[1]) not in shown))
     return replace(found, gone=gone, said=said, added=added)
 
 
@@ -100,7 +102,7 @@ class LooseFacts:
 
 
 def _bare(text: str) -> str:
-    return squeeze(_MARKS.sub(" ", text))
+    return as_typed(squeeze(_MARKS.sub(" ", text)))
 
 
 def _facts(name: str, text: str, work: bool, before: Container[str] | None) -> Iterator[tuple[str, Told]]:
@@ -137,10 +139,9 @@ def reworded(text: str, before: str, now: str) -> str:
 
 def shows(shown: str, text: str) -> bool:
     """Check whether a document's line shows this text, in full or cut to fit the line."""
-    cut = CUT.strip()
-    if shown.endswith(cut) and squeeze(text).startswith(shown.removesuffix(cut).rstrip()):
-        return True
-    return squeeze(shown) == squeeze(text)
+    text, cut = as_typed(squeeze(text)), CUT.strip()
+    begins = shown.endswith(cut) and text.startswith(as_typed(squeeze(shown.removesuffix(cut))))
+    return begins or as_typed(squeeze(shown)) == text
 
 
 def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -> str:

@@ -66,6 +66,7 @@ _CONTINUES = re.compile(rf"\n(?!\Z|{_BEGINS.pattern})", re.MULTILINE)
 
 
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]+")
+_TYPED = str.maketrans({"…": "...", "—": "--"} | dict.fromkeys("“”„‟", '"') | dict.fromkeys("‘’‚‛", "'"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,6 +225,11 @@ def legible(text: str) -> str:
     if text.isprintable():  # no surrogate is
         return text
     return _NOT_UTF_8.sub(lambda found: bytes(ord(each) & 0xFF for each in found[0]).decode("cp1252", "replace"), text)
+
+
+def as_typed(text: str) -> str:
+    """Undo an editor's typography, such as curly quotation marks, for comparisons."""
+    return text.translate(_TYPED)
 
 
 def line_end(text: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.core.documents.markdown import as_typed, split_blocks
 from orchestra_mem.core.documents.owned_lines import difference
 from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_section
 from orchestra_mem.work_types import WorkKind, WorkStatus
@@ -115,15 +115,19 @@ def _numbered(lines: Sequence[PlanLine]) -> list[tuple[str, tuple[PlanLine, str]
 def _with_renamed(edits: Sequence[LineEdit], before: str, now: str) -> Iterator[LineEdit]:
     """Add the titles that a person changed in next steps, unless the item's own line has a new title."""
     found = difference(_steps(before), _steps(now)).said
-    renamed = {int(key): (was, title) for key, (was, title) in found.items() if was and title}
+    renamed = {int(key): (was, title) for key, (was, title) in found.items() if was and _is_new(title, was)}
     for edit in edits:
         _, title = renamed.pop(edit.number, ("", None))
         yield edit if edit.title else replace(edit, title=title)
     lines = {line.number: line for line in plan_lines(before)}
     for number, (was, title) in renamed.items():
         line = lines.get(number, PlanLine(number=number, title=was))
-        if line.title != title:
+        if _is_new(title, line.title):
             yield LineEdit(number=number, was=line, title=title)
+
+
+def _is_new(title: str, was: str) -> bool:
+    return bool(title) and as_typed(title) != as_typed(was)
 
 
 def _steps(text: str) -> list[tuple[str, str]]:
@@ -139,7 +143,7 @@ def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:
     return LineEdit(
         number=was.number,
         was=was,
-        title=line.title if line.title and line.title != was.title else None,
+        title=line.title if _is_new(line.title, was.title) else None,
         status=_status(was, line),
         priority=line.priority if line.priority is not None and line.priority != was.priority else None,
         assignee=line.assignee if line.assignee != was.assignee and (line.told or line.assignee) else None,

@@ -59,8 +59,8 @@ _STRUCK = re.compile(
 _STRIKE, _SHOWN_STRIKE = re.compile("~(?=~)"), re.compile(r"~\\(?=~)")
 _NAMED = "|".join(kind.capitalize() for kind in WorkKind)
 _REMARK = re.compile(rf"[ \t]*<!-- (?:{_NAMED}) #(?P<number>\d{{1,18}}) .*-->[ \t]*")
-_REFERENCE = re.compile(rf'(?:[-*+]|\d{{1,9}}[.)])[ \t]+(?:{_NAMED}) #(?P<number>\d{{1,18}}) "')
-_MENTION = re.compile(rf'{_REFERENCE.pattern}(?P<title>.*)"(?:: (?P<words>[^"]*?))?[ \t\r]*')
+_REFERENCE = re.compile(rf'(?:[-*+]|\d{{1,9}}[.)])[ \t]+(?:{_NAMED}) #(?P<number>\d{{1,18}}) ["“„]')
+_MENTION = re.compile(rf'{_REFERENCE.pattern}(?P<title>.*)["“”](?:: (?P<words>[^"“”]*?))?[ \t\r]*')
 _STEP = re.compile(r"(?:in progress|can be (?:started|finished))(?:, under #\d{1,18})?")
 # Status of an item by the words that begin its mention; other words mean that the item is in progress.
 _MENTIONED = {

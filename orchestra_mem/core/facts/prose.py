@@ -64,7 +64,7 @@ _SPEECH_OF_TOOLS = frozenset("reason note notes comment comments rationale justi
 _OUTPUT = frozenset(
     "output stdout stderr diff patch code source file_content contents file_contents log logs trace html xml json raw "
     "data payload snippet query sql command cmd args arguments headers environment env stack screenshot image base64 "
-    "caption image_caption alt "
+    "caption image_caption alt quotation excerpt "
     "tool_output tool_result old_string new_string script traceback console response_body request_body schema".split()
 )
 _STATE = frozenset(

@@ -37,6 +37,9 @@ _NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can re
 _LEAST_OPEN = 0.3  # least logit at which a fact leaves open what it says: it ends nothing for sure
 _POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
 _FEW = 3.0  # a topic up to this weight names nothing
+# Least share of the words of a completed task, by weight, in an open item that it ends: of 77 pairs that share a word,
+# this keeps 36 of 37 right ends and 2 of 25 wrong ones.
+_NAMED = 0.6
 
 
 def settle(
@@ -172,6 +175,13 @@ def _least(newer: MustKeep, older: MustKeep) -> float:
     return LIFTED if older.kind in HOLDING else REPORTED
 
 
+def _names(task: str, older: MustKeep) -> bool:
+    """Check whether an unfinished fact says what a named task is; other facts need no name."""
+    words, known = topic_of(task).words, topic_of(older.text).words
+    shared = sum(weight for word, weight in words.items() if word in known)
+    return older.kind not in UNFINISHED or shared >= _NAMED * sum(words.values())
+
+
 class Standing:
     """Index of the active facts by their content words."""
 
@@ -232,7 +242,8 @@ class Standing:
             return self._pointed_at(fact, facts)
         likeliest = sorted(chances, key=lambda number: -chances[number])
         is_open = fact.kind in HOLDING and signs[OPEN] >= _LEAST_OPEN
-        sure = [number for number in likeliest if chances[number] >= _least(fact, facts[number]) and not is_open][:1]
+        ends = [number for number in likeliest if chances[number] >= _least(fact, facts[number]) and not is_open]
+        sure = [number for number in ends if not about or _names(about, facts[number])][:1]
         told = [facts[number].text for number in sure]
         ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]
