@@ -266,7 +266,8 @@ class WorkEditor:
                 yield _Step(edit.number, partial(_refuse, reason))
         yield from (step for step in statuses if step.number in opened)
         for line in edits.added:
-            yield _Step(0, partial(self._create, line), f"the new line {line.title!r} of work_plan.md: ")
+            about = f"the new line {line.title!r} of work_plan.md: " if line.title else ""
+            yield _Step(line.number, partial(self._create, line), about)
         yield from (_Step(edit.number, partial(self._move, edit)) for edit in edits.changed if edit.parent is not None)
         yield from (step for step in statuses if step.number not in opened)
         for line in edits.added:
@@ -309,6 +310,8 @@ class WorkEditor:
         self.tracker.change(edit.number, parent=edit.parent, author=_PERSON)
 
     def _create(self, line: PlanLine) -> None:
+        if not line.title:
+            self.tracker.item(line.number)  # raises the error
         parent = line.parent or self.created.get(-1 - line.under) or None
         if parent is None and line.under >= 0:
             raise InvalidChangeError("it is below a line that is not a work item")
@@ -318,7 +321,7 @@ class WorkEditor:
         kind = line.kind or (_NEW_BELOW.get(above.kind, WorkKind.SUBTASK) if above else WorkKind.TASK)
         item = self.tracker.create(
             kind, said_title(line.title), parent=parent, priority=line.priority or NORMAL_PRIORITY,
-            depends_on=line.waits_for, assignee=line.assignee or None, author=_PERSON,
+            depends_on=line.waits_for, assignee=line.assignee or None, author=_PERSON, number=line.number,
         )  # fmt: skip
         self.created[key_of(line)] = item.id
 

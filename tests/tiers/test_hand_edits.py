@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from orchestra_mem import open_memory
 from orchestra_mem.core.documents.conflicts import find_conflicts
 from orchestra_mem.core.documents.document_merge import apply_stale_edit, merged
-from orchestra_mem.core.documents.episodic import ProjectView, render_document, written_at
+from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.owned_lines import free_rows
+from orchestra_mem.core.documents.signature import written_at
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.conftest import Clock

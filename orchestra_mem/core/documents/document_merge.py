@@ -27,6 +27,7 @@ from orchestra_mem.core.documents.owned_lines import (
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import has_work, render_line
+from orchestra_mem.core.documents.signature import is_later
 from orchestra_mem.core.text import squeeze
 
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
@@ -51,9 +52,10 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     if base is None and without_front_matter(person) == person:
         # The machine has never written this document: its text is appended, and the rest is left unchanged.
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
-    if base is None:
-        # A lost database's document. Its facts are a person's by now; its figures and titles are the machine's.
-        free = {*free_rows(person, {key for key in owned_keys(person).values() if key[0] in "KM#"})}
+    if base is None or is_later(person, base):
+        # An older or lost database. The facts it lacks are a person's by now; figures and titles are the machine's.
+        known = {*owned_keys(base or "").values()}
+        free = {*free_rows(person, {key for key in owned_keys(person).values() if key[0] in "KM#"} - known)}
         base = "\n".join(row for row in person.split("\n") if row.removesuffix("\r") not in free)
     if without_front_matter(person) == person:
         # The person removed the front matter, or damaged it beyond recognition: keep it so, do not merge the machine's.
@@ -199,6 +201,8 @@ def _agreed(
         mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
         if free and any(row in free for row in mine.row.split("\n")):
             continue
+        if key[0] == "@" and " " in key and was and _form(mine) != _form(was):
+            continue  # no work item or fact is changed by it, so it stays as the person's own line
         if now:
             row = _row(key, was, now, mine, ahead=ahead)
             in_machine |= at_line(now, row)
