@@ -68,9 +68,11 @@ CATALOG_SECTIONS: Mapping[str, ItemType] = {f"{kind}s": kind for kind in ItemTyp
 MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _ITEM = re.compile(rf"{MARK.pattern}(?:\[[ xX]\] )?(?P<text>\S.*)", re.DOTALL)
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
+BLANKS = r"[ \t\xa0\u200b-\u200d\u2060\ufeff]*"
+"""Spaces as editors and web pages put them around a number, also invisible ones."""
 _NUMBER = re.compile(
-    r"[ \t]*\((?P<letter>[KM])(?P<number>\d{1,18})\)"
-    r"(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z"
+    rf"{BLANKS}\((?P<letter>[KM])(?P<number>\d{{1,18}})\)"
+    rf"(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?{BLANKS}\Z"
 )
 _STATE = re.compile(r"\s*\((?:perhaps )?superseded(?: by K\d+)?\)\s*")
 _STRUCK = re.compile(r"~~(?P<said>(?:(?!~~).)+)~~(?P<behind>.*)")
