@@ -221,9 +221,11 @@ def _agreed(
     for key in old.keys() - own.keys():
         fact = new[key][0].fact if key in new else None
         stays_away = key in new and bool(ahead or key[0] in "@=-" or (fact and loose.has(key, fact.text)))
-        if reworded is not None and stays_away and _words(old[key][0]) != _words(new[key][0]):
-            stays_away = False
         was = old[key][0]
+        if reworded is not None and stays_away and _words(was) != _words(new[key][0]):
+            stays_away = False
+        if stays_away and not ahead and key[0] == "@" and " " in key:
+            stays_away = _form(was) == _form(new[key][0])
         in_base |= at_line(was, new[key][0].row if stays_away else None)
         # Drop the entry's "Shared by" line too: otherwise the line stays deleted even if the entry comes back.
         below = was.places[-1] + 1
