@@ -61,12 +61,7 @@ class MemoryCatalog(CatalogReader, DesignNames):
     # Writing
 
     def store(
-        self,
-        item: Mapping[str, object] | MemoryItem,
-        *,
-        agent: str = OWNER,
-        author: Author = Author.PERSON,
-        number: int = 0,
+        self, item: Mapping[str, object] | MemoryItem, *, agent: str = OWNER, author: Author = Author.PERSON
     ) -> MemoryItem:
         """Store an item; if a live item has the same content, strengthen the live item instead.
 
@@ -74,7 +69,6 @@ class MemoryCatalog(CatalogReader, DesignNames):
             item: The item's fields, see `ItemDraft`; only `content` is required. `ci_source`, the agent that owns the
                 item, defaults to the requesting agent, or to `GLOBAL` for `OWNER`.
             author: Whether a person or the machine wrote the item.
-            number: An unused number to store it under; 0 for the next one.
 
         Raises:
             InvalidItemError: Fields are invalid; the error lists every fault.
@@ -84,8 +78,7 @@ class MemoryCatalog(CatalogReader, DesignNames):
         from orchestra_mem.core.catalog.item_drafts import read_draft  # imported here, as pydantic loads slowly
 
         record = item_json(item) if isinstance(item, MemoryItem) else item
-        prepared = self.prepare(read_draft(record, self.clock()), agent=agent, author=author)
-        return self.commit(replace(prepared, item=replace(prepared.item, number=number)))
+        return self.put(read_draft(record, self.clock()), agent=agent, author=author)
 
     def put(self, draft: ItemDraft, *, agent: str = OWNER, author: Author = Author.MACHINE) -> MemoryItem:
         """Store the item of a draft; see `store`."""

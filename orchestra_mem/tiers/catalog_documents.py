@@ -137,10 +137,13 @@ class CatalogDocuments(EditedDocuments):
             _try(self._add, whose, kind, text)
 
     def _add(self, whose: str, kind: str, text: str, number: int = 0) -> None:
+        from orchestra_mem.core.catalog.item_drafts import read_draft  # imported here, as pydantic loads slowly
+
         line, permanent_from = read_line(text), self.catalog.settings.min_priority_for_permanent
         priority = max(line.priority or 0, permanent_from) if line.pinned else line.priority
-        draft = {"content": line.content, "type": kind, "ci_source": whose, "priority": priority}
-        self.catalog.store(draft, number=number)
+        record = {"content": line.content, "type": kind, "ci_source": whose, "priority": priority}
+        made = self.catalog.prepare(read_draft(record, self.catalog.clock()), author=Author.PERSON)
+        self.catalog.commit(replace(made, item=replace(made.item, number=number)))
 
     def forget(self, items: Sequence[MemoryItem]) -> None:
         """Remove the lines of purged items from the versions and the other former texts of their documents.
