@@ -219,13 +219,9 @@ def _agreed(
             in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
     loose = LooseFacts([person])
     for key in old.keys() - own.keys():
-        fact = new[key][0].fact if key in new else None
-        stays_away = key in new and bool(ahead or key[0] in "@=-" or (fact and loose.has(key, fact.text)))
         was = old[key][0]
-        if reworded is not None and stays_away and _words(was) != _words(new[key][0]):
-            stays_away = False
-        if stays_away and not ahead and key[0] == "@" and " " in key:
-            stays_away = _form(was) == _form(new[key][0])
+        stays_away = key in new and not (reworded is not None and _words(was) != _words(new[key][0]))
+        stays_away = stays_away and (ahead or _stays_away(was, new[key][0], loose))
         in_base |= at_line(was, new[key][0].row if stays_away else None)
         # Drop the entry's "Shared by" line too: otherwise the line stays deleted even if the entry comes back.
         below = was.places[-1] + 1
@@ -235,6 +231,16 @@ def _agreed(
         if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
             changed[line.place] = f"{shown}{_MARK}{line.section}"
     return with_rows(base, in_base), with_rows(machine, in_machine), with_rows(person, in_person)
+
+
+def _stays_away(was: OwnedLine, now: OwnedLine, loose: LooseFacts) -> bool:
+    """Check whether a line that the person removed stays away, or stands in another form, although the machine has it.
+
+    A line that repeats a work item or an operation is back when it says something new.
+    """
+    if now.key[0] == "@" and " " in now.key:
+        return _form(was) == _form(now)
+    return now.key[0] in "@=-" or bool(now.fact and loose.has(now.key, now.fact.text))
 
 
 def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
