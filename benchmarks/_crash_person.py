@@ -14,8 +14,8 @@ from benchmarks._edits import ITEMS, NUMBER, OWN_SECTION, PERSON, Edit, Style, n
 from benchmarks._survival import NOTE, Violation
 from orchestra_mem.build import HOME
 from orchestra_mem.core.documents.conflicts import accept, faults, reject, without_conflicts
-from orchestra_mem.core.documents.episodic import with_time_of, written_at
 from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.core.documents.signature import with_time_of, written_at
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, MustKeepStatus, VersionReason
 

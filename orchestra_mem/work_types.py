@@ -164,6 +164,7 @@ class WorkTracker(Protocol):
         acceptance: Sequence[str] = (),
         author: Author = Author.MACHINE,
         operation: int = 0,
+        number: int = 0,
     ) -> WorkItem: ...
 
     def item(self, item_id: int) -> WorkItem: ...

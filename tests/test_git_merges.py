@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections import Counter
@@ -233,8 +234,7 @@ def test_a_document_of_this_ledger_or_of_an_earlier_release_is_trusted(tmp_path:
         memory.refresh()
         path = tmp_path / MEMORY / "project_state.md"
         text = path.read_text()
-        key = text.split("\n")[1].removeprefix("ledger: ")
-        assert key.startswith("L")
+        (key,) = re.findall(r"^ledger: (L[0-9a-f]{8})$", text, re.MULTILINE)
         path.write_text(text.replace(f"ledger: {key}\n", front.format(key)).replace("a Friday.", "a Sunday."))
         memory.refresh()
         assert [(fact.id, fact.text) for fact in memory.facts(standing=False)] == [(1, "Never deploy on a Sunday.")]

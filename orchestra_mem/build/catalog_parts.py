@@ -15,9 +15,9 @@ from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.settings import CatalogSettings, Settings
 from orchestra_mem.stores import AuditLog, CatalogStore, SqlDatabase
 from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.catalog_reading import AuditTrail
-from orchestra_mem.tiers.edited_documents import CatalogDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from orchestra_mem.adapters.database.files import readable
 from orchestra_mem.adapters.database.project_key import moved_words
 from orchestra_mem.adapters.files import BACKUP_MARK, FileDocumentStore, why_read_only
 from orchestra_mem.choices import Durability
-from orchestra_mem.core.documents.episodic import ProjectView, render_document, timeless
+from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import without_front_matter
+from orchestra_mem.core.documents.signature import timeless
 from orchestra_mem.errors import DocumentError, StorageError, StorageReadOnlyError
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
 from orchestra_mem.stores import SqlDatabase

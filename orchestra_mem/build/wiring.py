@@ -121,7 +121,8 @@ class Wiring:
             if self.settings.storage.url:
                 self.settings = named_by_memory(self.database, place.home, self.settings)
         self.project = self.settings.project.title or place.project.name
-        self.log, self.ledger = EventLog(self.database), Ledger(self.database, ledger_key(self.database))
+        key = ledger_key(self.database, None if self.settings.storage.url else place.home)
+        self.log, self.ledger = EventLog(self.database), Ledger(self.database, key)
         try:
             self.store = own
             if self.settings.storage.url:

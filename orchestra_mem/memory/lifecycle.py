@@ -382,7 +382,7 @@ class Lifecycle:
     def resume(self) -> None:
         """Continue where the last process stopped, even if it crashed."""
         with self.documents.held():
-            self._look_for_faults(self._parts.episodic.states())
+            self._look_for_faults(self.read_edits(waits=False))  # before numbers are given that stand in the documents
             with self._parts.reporter.skipping_unwritable(_SESSION_DOCUMENT):
                 self.documents.run(self._finish_flushes)
             self._changes, _ = self._parts.database.commit_count()

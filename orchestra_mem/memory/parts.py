@@ -29,9 +29,10 @@ from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.ports import Clock, DocumentStore, TokenCounter
 from orchestra_mem.stores import EventLog, Ledger, SqlDatabase
 from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
 from orchestra_mem.tiers.document_writer import PATIENCE_S
-from orchestra_mem.tiers.edited_documents import CatalogDocuments, EditedDocuments
+from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import SessionCompactor

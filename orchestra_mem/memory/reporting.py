@@ -226,8 +226,8 @@ class Reporter:
             return
         problem = (
             f"the database is new, and documents are older than it: {', '.join(documents)}. They are still used, each "
-            "text is kept as a version before it is changed, and their facts count as written by hand. But the earlier "
-            "operations, summaries and work items are missing: their numbers in the documents, such as op104, are "
+            "text is kept as a version before it is changed, and their facts and work items count as written by hand. "
+            "But the earlier operations and summaries are missing: their numbers in the documents, such as op104, are "
             "unknown or mean newer ones. If obra.db was lost, restore a copy before anything else is recorded"
         )
         if self.read_only:

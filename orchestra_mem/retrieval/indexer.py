@@ -20,9 +20,9 @@ from pathlib import Path
 from orchestra_mem.catalog_types import ItemStatus
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.entries import plain_text
-from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.markdown import join_blocks
 from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.core.search.chunking import (
     DocumentPlace,
     chunk_document,

@@ -44,9 +44,9 @@ class CatalogStore(Stored):
         return self._database.transaction("catalog")
 
     def add(self, item: MemoryItem, digest: str, keys: Sequence[str]) -> MemoryItem:
-        """Store a new item under the next number. `keys`: Its normalised tags, by which searches find the item."""
+        """Store a new item under its number, or the next one. `keys`: Its normalised tags, by which it is found."""
         with self.changing():
-            item = replace(item, number=0, changed=self._next_change())
+            item = replace(item, changed=self._next_change())
             values = _ITEMS.values(item, digest=digest, tag_count=len(keys))
             added = self._database.write(_NAME, f"{_ITEMS.insert('digest', 'tag_count')} RETURNING number", values)
             item = replace(item, number=added.row[0])

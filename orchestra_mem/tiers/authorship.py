@@ -14,8 +14,8 @@ from datetime import datetime
 from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.blame import AddedLine, Names, Origin, Writer, carry, names_in, ranges
-from orchestra_mem.core.documents.episodic import digest
 from orchestra_mem.core.documents.plan_lines import parse_row
+from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager

@@ -19,10 +19,18 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import find_conflicts, mark
-from orchestra_mem.core.documents.episodic import digest, signers, timeless, with_later_time, written_at
 from orchestra_mem.core.documents.fact_lines import with_numbers_last
-from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys, with_removed_items
+from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys, with_removed_items, without_unlisted
 from orchestra_mem.core.documents.plan_lines import has_work
+from orchestra_mem.core.documents.signature import (
+    digest,
+    is_later,
+    is_same,
+    signers,
+    timeless,
+    with_later_time,
+    written_at,
+)
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
@@ -139,9 +147,9 @@ class DocumentWriter:
     def _texts(self) -> dict[str, EditedText]:
         texts: dict[str, EditedText] = {}
         for name, current, last in self._standing():
-            before, said = self._edit_of(name, current, last)
-            base, is_other = last.text or "", self._origins.is_other(current)
-            work = has_work(base) or (is_other and has_work(said))
+            before, said, brings = self._edit_of(name, current, last)
+            base = last.text or ""
+            work = has_work(base) or (brings and has_work(said))
             texts[name] = EditedText(base=base, before=before, said=said, digest=digest(current), has_work=work)
             if not self._is_read(name, current, last):
                 self.ledger.resolve_notices(name, self.clock())
@@ -166,37 +174,42 @@ class DocumentWriter:
                 return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
         return last
 
-    def _edit_of(self, name: str, current: str, last: WrittenDocument) -> tuple[str, str]:
-        """Return a document before and after a person's edits; see `EditedText`."""
+    def _edit_of(self, name: str, current: str, last: WrittenDocument) -> tuple[str, str, bool]:
+        """Return a document before and after a person's edits, and whether it brings lines that the ledger lacks.
+
+        See `EditedText`. A text of this ledger that is later than all it knows was written before an older database was
+        put back; one that was there before the ledger, before the database was lost. What has changed in it, people
+        have changed, and its new lines bring their numbers along.
+        """
         read = self._read_since(name, last)
         # Earlier releases recorded what they read without its conflict blocks.
         is_whole = read and len(find_conflicts(read.text)) == len(find_conflicts(current))
         if read and is_whole and read.file == digest(current) and _UNREADABLE not in read.text:
-            return read.text, read.text  # no edits since the last read, whatever has changed in the ledgers
+            return read.text, read.text, False  # no edits since the last read, whatever has changed in the ledgers
         left = last.left or ""
         before = read.text if read else left
         from orchestra_mem.core.documents.foreign import taken_in, without_others_numbers
 
-        is_newest = last.digest == digest(current) or written_at(current) == written_at(left)
-        # The numbers in a text that was there before this database are taken over.
         is_found = not left and (not read or written_at(read.text) == written_at(current))
-        is_signed = bool(self.ledger.key and not is_found and signers(current))
-        is_other = self._origins.is_other(current)
-        if is_signed and (is_other or not (is_newest or self._origins.may_have_written(name, current))):
-            return before, self.numbered(name, taken_in(current, before, self.told(name), prose=is_other))
+        if not is_found and self._origins.is_other(name, current, last.text or ""):
+            return before, self.numbered(name, taken_in(current, before, self.told(name))), True
+        is_ahead = is_found or is_later(current, last.text or "")
+        if is_ahead:
+            before = without_unlisted(before, current)
+        is_newest = last.digest == digest(current) or is_ahead or written_at(current) == written_at(left)
         is_stale = not (last.left is None or is_newest) and bool(current.strip())
         opened = self.numbered(name, self._origins.opened(name, current, left)) if is_stale else before
-        if is_signed:
+        if self.ledger.key and signers(current) and not is_ahead:
             current = without_others_numbers(current, (before, opened), partial(self.told, name))
         person = with_numbers_last(self.numbered(name, current), before)
         if not is_stale:
-            return before, person
+            return before, person, is_ahead
         from orchestra_mem.core.documents.document_merge import apply_stale_edit
 
         keys = {key for key in owned_keys(person).values() if key[0] in "KM#"}
         # Someone has put back what the last read has and the machine's last text lacks: an older text does not undo it.
-        own = self.by_people(keys) | (keys.intersection(owned_keys(before).values()) - {*owned_keys(left).values()})
-        return with_removed_items(before, opened, person), apply_stale_edit(opened, left, person, own)
+        own = (self.by_people(keys) | keys.intersection(owned_keys(before).values())) - {*owned_keys(left).values()}
+        return with_removed_items(before, opened, person), apply_stale_edit(opened, left, person, own), False
 
     # Writing
 
@@ -296,13 +309,13 @@ class DocumentWriter:
         since = self.clock() - _TOLD_FOR if current and current.strip() else self.clock()
         if any(notice.subject == name and notice.time <= since for notice in self.ledger.notices()):
             self.ledger.resolve_notices(name, self.clock())
-        if untouched and last.left == current and last.text is not None and timeless(last.text) == timeless(text):
+        if untouched and last.left == current and last.text is not None and is_same(last.text, text):
             return None
         if current is None:
             return _Plan(name=name, text=text, merged=text, current=None, last=last)
         if current.strip() and not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
-        _, said = self._edit_of(name, current, last)
+        _, said, _ = self._edit_of(name, current, last)
         from orchestra_mem.core.documents.document_merge import merged
 
         found = merged(last.text, text, said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestra_mem.core.documents.episodic import signers, written_at
+from orchestra_mem.core.documents.signature import signers, written_at
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.stores import Ledger
 from orchestra_mem.types import Author, VersionReason
@@ -17,17 +17,22 @@ class EditOrigins:
     ledger: Ledger
     store: DocumentStore
 
-    def is_other(self, text: str) -> bool:
-        """Check whether a text names another ledger; texts of earlier releases name none."""
-        return bool(self.ledger.key and signers(text) - {self.ledger.key})
+    def is_other(self, name: str, text: str, own: str) -> bool:
+        """Check whether a text of a document names another ledger; texts of earlier releases name none.
 
-    def may_have_written(self, name: str, text: str) -> bool:
-        """Check whether this ledger, and no copy of it, has written the text of a document that people have edited."""
-        time = written_at(text)
-        if not time or time not in text:  # an editor has removed the time, or rewritten it, perhaps less exactly
-            return True
-        known = [written_at(text) for text in self.ledger.written_files(name)]
-        return time in known or (time < min(known, default="") and self.ledger.has_forgotten(name))
+        A copied folder is another ledger once it has written. A memory that was moved has written under several keys.
+
+        Args:
+            name: Name of the document.
+            text: The text.
+            own: The machine's last text of the document.
+        """
+        keys = signers(text)
+        if not self.ledger.key or keys <= {self.ledger.key, *signers(own)} - {""}:
+            return False
+        written = [*self.ledger.written_files(name)]
+        is_known = any(written_at(each) == written_at(text) for each in written)
+        return not (is_known and keys <= {"", self.ledger.key}.union(*map(signers, written)))
 
     def opened(self, name: str, current: str, left: str) -> str:
         """Return the text that an editor had open when it saved `current`.

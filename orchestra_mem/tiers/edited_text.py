@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.types import ReadDocument
 
 

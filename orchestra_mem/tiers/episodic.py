@@ -18,10 +18,11 @@ from itertools import accumulate, takewhile
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.episodic import ProjectView, digest, render_document, signed
+from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.fact_lines import with_numbers
 from orchestra_mem.core.documents.markdown import Block, split_blocks
 from orchestra_mem.core.documents.owned_lines import MACHINE_TITLES
+from orchestra_mem.core.documents.signature import digest, signed
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
 from orchestra_mem.errors import DocumentConflictError, NotFoundError, StorageError

@@ -44,6 +44,7 @@ _STANDING = MustKeepStatus.STANDING
 # Number of operations whose facts are extracted and stored together.
 _BATCH = 500
 _RECURRING = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE)
+_TO_DO = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -353,10 +354,12 @@ def _texts_of(ledger: Ledger, numbers: Collection[str]) -> dict[str, set[str]]:
 
 
 def _new(number: int, told: Told, now: datetime) -> MustKeep:
-    text = visible(told[1])
+    kind, text, status = MustKeepKind(str(told[0])), visible(told[1]), told[2]
+    if status is MustKeepStatus.DONE and kind not in _TO_DO:
+        status = _STANDING
     return MustKeep(
-        kind=MustKeepKind(str(told[0])), text=text, operation=0, timestamp=now, identifiers=find_identifiers(text),
-        id=number, weight=HEAVIEST, author=Author.PERSON,
+        kind=kind, text=text, operation=0, timestamp=now, identifiers=find_identifiers(text),
+        id=number, weight=HEAVIEST, author=Author.PERSON, status=status,
     )  # fmt: skip
 
 
@@ -366,7 +369,7 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     if f"K{fact.id}" in edits.gone or edits.said[f"K{fact.id}"][1][2] is MustKeepStatus.REMOVED:
         return fact if is_closed else replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
     was, (_, now, status) = edits.said[f"K{fact.id}"]
-    if status is MustKeepStatus.DONE and fact.kind in (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE):
+    if status is MustKeepStatus.DONE and fact.kind in _TO_DO:
         fact = replace(fact, status=status, author=Author.PERSON)
     elif is_closed or fact.status is MustKeepStatus.REMOVED:
         is_replaced = status is MustKeepStatus.SUPERSEDED and fact.superseded_by

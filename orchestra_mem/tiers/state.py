@@ -57,8 +57,11 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         acceptance: Sequence[str] = (),
         author: Author = Author.MACHINE,
         operation: int = 0,
+        number: int = 0,
     ) -> WorkItem:
-        """Create a pending item, ranked last in its priority. A `parent` of 0 means none.
+        """Create a pending item, ranked last in its priority, with an unused `number` or the next one.
+
+        A `parent` of 0 means none.
 
         Raises:
             InvalidChangeError: The title is empty or too long, the priority is not 1 to 5, or the parent is closed or
@@ -68,7 +71,7 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
         clean = self.redacted if author is Author.MACHINE else str
         with self._changing(author, operation) as change:
             draft = WorkItem(
-                id=0,
+                id=number,
                 kind=WorkKind(kind),
                 title=kept_title(clean(title)),
                 description=kept_text(clean(description)),

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from orchestra_mem.core.documents.episodic import WorkView, digest
+from orchestra_mem.core.documents.episodic import WorkView
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.plan_lines import (
     BACKLOG,
@@ -25,6 +25,7 @@ from orchestra_mem.core.documents.plan_lines import (
     remark_number,
     render_line,
 )
+from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.ports import Clock
@@ -215,8 +216,7 @@ class WorkPlan:
     def _known(self, number: int) -> PlanLine | None:
         try:
             return item_line(self.tracker.item(number))
-        except NotFoundError as error:
-            self._tell(number, f"work_plan.md: {error}")
+        except NotFoundError:
             return None
 
     def _resolve_deleted_remarks(self, before: str, said: str) -> None:

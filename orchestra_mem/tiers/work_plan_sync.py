@@ -32,7 +32,6 @@ _MOST_FUTURE = 15
 # Maximum number of items kept only because the plan shows them already: closed items, so that a tick can be undone, and
 # items beyond the limits above, so that a person's new line in a long list does not vanish.
 _MAX_KEPT = 20
-_MAX_LOOKED_UP = 2 * _MAX_KEPT
 _MOST_ACTIVE = 10
 _MOST_EPICS = 5
 _MOST_BLOCKED = 8
@@ -101,7 +100,7 @@ class Overview:
     def _add_kept(self, there: set[int]) -> None:
         """Add the newest items that the plan shows but the tree lacks: closed items, and items beyond the limits."""
         found: list[WorkItem] = []
-        for number in [number for number in self._shown if number not in there][:_MAX_LOOKED_UP]:
+        for number in [number for number in self._shown if number not in there][: 2 * _MAX_KEPT]:
             with suppress(NotFoundError):
                 item = self._tracker.item(number)
                 left_out = item.status in _TO_DO and item.parent in (None, *there)
@@ -266,7 +265,7 @@ class WorkEditor:
                 yield _Step(edit.number, partial(_refuse, reason))
         yield from (step for step in statuses if step.number in opened)
         for line in edits.added:
-            yield _Step(0, partial(self._create, line), f"the new line {line.title!r} of work_plan.md: ")
+            yield _Step(line.number, partial(self._create, line), f"the new line {line.title!r} of work_plan.md: ")
         yield from (_Step(edit.number, partial(self._move, edit)) for edit in edits.changed if edit.parent is not None)
         yield from (step for step in statuses if step.number not in opened)
         for line in edits.added:
@@ -317,8 +316,9 @@ class WorkEditor:
             parent = above.parent
         kind = line.kind or (_NEW_BELOW.get(above.kind, WorkKind.SUBTASK) if above else WorkKind.TASK)
         item = self.tracker.create(
-            kind, said_title(line.title), parent=parent, priority=line.priority or NORMAL_PRIORITY,
-            depends_on=line.waits_for, assignee=line.assignee or None, author=_PERSON,
+            kind, said_title(line.title) or self.tracker.item(line.number).title, parent=parent,
+            priority=line.priority or NORMAL_PRIORITY, depends_on=line.waits_for, assignee=line.assignee or None,
+            author=_PERSON, number=line.number,
         )  # fmt: skip
         self.created[key_of(line)] = item.id
 

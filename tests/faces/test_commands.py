@@ -15,7 +15,7 @@ from filelock import FileLock
 from typer import BadParameter
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.core.documents.episodic import timeless
+from orchestra_mem.core.documents.signature import timeless
 from orchestra_mem.faces.inputs import parse_time
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem.build import open_memory
-from orchestra_mem.core.documents.episodic import timeless
+from orchestra_mem.core.documents.signature import timeless
 from orchestra_mem.faces.editing import SeenTexts
 from orchestra_mem.types import Author
 from tests.faces.conftest import CHECKOUT, MadeBy, Program, start

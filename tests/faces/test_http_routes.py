@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.faces.http.document_routes import EventStreams
 from orchestra_mem.serialize import to_json
 from orchestra_mem.types import DocumentName

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from orchestra_mem import open_memory
 from orchestra_mem.core.documents.conflicts import find_conflicts
 from orchestra_mem.core.documents.document_merge import apply_stale_edit, merged
-from orchestra_mem.core.documents.episodic import ProjectView, render_document, written_at
+from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.owned_lines import free_rows
+from orchestra_mem.core.documents.signature import written_at
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
-from orchestra_mem.work_types import WorkKind, WorkStatus
+from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
 from tests.conftest import Clock
 from tests.memories import killing, machine_writes, problems_of, text_of
 from tests.tiers.conftest import Desk
@@ -1211,3 +1212,79 @@ def test_a_rewording_that_is_undone_and_done_again_stands(desk: Desk) -> None:
     desk.go_on("We decided to drop the cron job.")
     assert desk.says(CONSTRAINT) == ["Never deploy on a Monday."]
     assert "Never deploy on a Monday." in desk.state.text
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "(K2).", "**(K2)**", "*(K2)*", "`(K2)`", "__(k2)__.", "(k2)", "(K2) .", "( K2 )", "\xa0(K2)", "(K2)\xa0",
+        "\u200b(K2)", "(K2)\u200b", "\u200b(K2)\u200b.", "(\u2060K2)",
+    ],
+)  # fmt: skip
+def test_a_number_in_other_marks_is_the_number_of_its_fact(desk: Desk, mark: str) -> None:
+    """A number with emphasis, a full stop, a small letter or invisible spaces belongs to the fact of its line."""
+    before = [(fact.id, fact.text) for fact in desk.memory.facts()]
+    desk.state.edit(("Friday. (K2)", f"Friday. {mark}"))
+    assert [(fact.id, fact.text) for fact in desk.memory.facts()] == before
+    desk.go_on(times=2)
+    assert [(fact.id, fact.text) for fact in desk.memory.facts()] == before
+    desk.state.has_once(RULE)
+    desk.state.edit((RULE, "Never deploy on a Sunday."))
+    assert desk.says(CONSTRAINT) == ["Never deploy on a Sunday."]
+    desk.go_on()
+    assert [fact.id for fact in desk.memory.facts()] == [1, 2, 3]
+
+
+def test_the_work_of_a_lost_database_is_in_its_plan(desk: Desk, tmp_path: Path, clock: Clock) -> None:
+    """If the database is lost, the plan's items stand with their numbers and states, below one heading."""
+    work = desk.work
+    epic = work.create(WorkKind.EPIC, "Open the shop", priority=1)
+    cart = work.create(WorkKind.STORY, "Build the cart", parent=epic.id, assignee="ann")
+    till = work.create(WorkKind.STORY, "Buy a till", parent=epic.id, depends_on=[cart.id])
+    work.create(WorkKind.TASK, "Count the cash", parent=till.id)
+    desk.go_on()
+    for title, *statuses in (
+        ("Sell socks", WorkStatus.DEFERRED), ("Sell hats", WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED),
+        ("Sell soap", WorkStatus.IN_PROGRESS, WorkStatus.DONE), ("Sell tea", WorkStatus.CANCELLED),
+    ):  # fmt: skip
+        item = work.create(WorkKind.TASK, title)
+        desk.go_on()
+        for status in statuses:
+            work.set_status(item.id, status)
+    desk.go_on()
+
+    def told(items: list[WorkItem]) -> list[object]:
+        kept = "id kind title status parent priority depends_on assignee".split()
+        return [tuple(getattr(item, name) for name in kept) for item in sorted(items, key=lambda item: item.id)]
+
+    before = told(work.items())
+    desk.memory.close()
+    for path in (tmp_path / ".obra").glob("obra.db*"):
+        path.unlink()
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        again = Desk(memory, clock)
+        assert told(memory.state.items()) == before
+        assert memory.state.create(WorkKind.TASK, "Sell ink").id == 9
+        again.go_on()
+        headings = [row for row in again.plan.text.split("\n") if row.startswith("## ")]
+        assert headings == ["## Immediate Next Steps", "## Prioritized Backlog", "## Future Work"]
+        assert [problem["subject"] for problem in problems_of(memory)] == ["history"]
+
+
+def test_an_older_text_of_active_work_is_no_conflict(desk: Desk) -> None:
+    """Whatever earlier text of the project's state is restored, the machine's own lines do not conflict in it."""
+    for number in range(6):
+        epic = desk.work.create(WorkKind.EPIC, f"Paint door {number}")
+        if number % 2:
+            desk.work.set_status(epic.id, WorkStatus.IN_PROGRESS)
+        desk.go_on(f"The paint of door {number} is dry.")
+    for place in (0, 4, 1, 7, 3):
+        desk.state.restore(desk.state.versions()[place][0].sequence)
+        desk.go_on("A door was opened.")
+        desk.go_on()
+        assert not find_conflicts(desk.state.text)
+        desk.state.has_once("## Active Work")
+    desk.work.set_status(1, WorkStatus.IN_PROGRESS)
+    desk.work.create(WorkKind.TASK, "Sand door 0", parent=1)
+    desk.go_on()
+    desk.state.has_once('- Epic #1 "Paint door 0": 0 of 1 done')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from orchestra_mem.stores import SqlDatabase
 
@@ -29,9 +30,14 @@ def project_id(database: SqlDatabase) -> str:
     return project_key(database, "id").hex()
 
 
-def ledger_key(database: SqlDatabase) -> str:
-    """Return the short name of the ledger in its documents: one for all machines that use the database, and copies."""
-    return f"L{made[:8]}" if (made := project_id(database)) else ""
+def ledger_key(database: SqlDatabase, home: Path | None) -> str:
+    """Return the short name of the ledger in its documents.
+
+    `home`: Folder of the database's file, None on a server. A copy of the folder has another inode and so another key,
+    as its ledger gives the same numbers to other facts; an older database that is put back into the folder has its key.
+    """
+    made = project_id(database)
+    return f"L{int(made[:8], 16) ^ (home.stat().st_ino if home else 0) & 0xFFFFFFFF:08x}" if made else ""
 
 
 def shared_name(database: SqlDatabase, given: Sequence[str], folder: str, *, changed: bool) -> list[str]:

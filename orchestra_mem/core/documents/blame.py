@@ -13,8 +13,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from orchestra_mem.core.documents.alignment import matched_lines, moved_lines, split_lines
-from orchestra_mem.core.documents.episodic import written_at
 from orchestra_mem.core.documents.markdown import split_blocks
+from orchestra_mem.core.documents.signature import written_at
 from orchestra_mem.types import Author
 
 _NAMES = re.compile(

@@ -96,6 +96,11 @@ def document_name(agent: str) -> str:
     return f"{_PREFIX}{plain or 'agent'}-{hashlib.sha256(agent.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
+def agent_of(stem: str) -> str:
+    """Return the agent whose document has this file name without `.md`; empty if the name has a hash instead."""
+    return stem if document_name(stem) == f"{_PREFIX}{stem}" else ""
+
+
 def kept_name(document: str) -> str:
     """Return a document's name in the ledger and in versions: `catalog-reviewer` for `catalog/reviewer.md`."""
     stem = document.removesuffix(".md")

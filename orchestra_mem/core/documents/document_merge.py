@@ -27,6 +27,7 @@ from orchestra_mem.core.documents.owned_lines import (
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import has_work, render_line
+from orchestra_mem.core.documents.signature import is_later
 from orchestra_mem.core.text import squeeze
 
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
@@ -51,9 +52,10 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
     if base is None and without_front_matter(person) == person:
         # The machine has never written this document: its text is appended, and the rest is left unchanged.
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
-    if base is None:
-        # A lost database's document. Its facts are a person's by now; its figures and titles are the machine's.
-        free = {*free_rows(person, {key for key in owned_keys(person).values() if key[0] in "KM#"})}
+    if base is None or is_later(person, base):
+        # An older or lost database. The facts it lacks are a person's by now; figures and titles are the machine's.
+        known = {*owned_keys(base or "").values()}
+        free = {*free_rows(person, {key for key in owned_keys(person).values() if key[0] in "KM#"} - known)}
         base = "\n".join(row for row in person.split("\n") if row.removesuffix("\r") not in free)
     if without_front_matter(person) == person:
         # The person removed the front matter, or damaged it beyond recognition: keep it so, do not merge the machine's.
@@ -199,6 +201,8 @@ def _agreed(
         mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
         if free and any(row in free for row in mine.row.split("\n")):
             continue
+        if key[0] == "@" and " " in key and was and _form(mine) != _form(was):
+            continue  # no work item or fact is changed by it, so it stays as the person's own line
         if now:
             row = _row(key, was, now, mine, ahead=ahead)
             in_machine |= at_line(now, row)
@@ -215,11 +219,9 @@ def _agreed(
             in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
     loose = LooseFacts([person])
     for key in old.keys() - own.keys():
-        fact = new[key][0].fact if key in new else None
-        stays_away = key in new and bool(ahead or key[0] in "@=-" or (fact and loose.has(key, fact.text)))
-        if reworded is not None and stays_away and _words(old[key][0]) != _words(new[key][0]):
-            stays_away = False
         was = old[key][0]
+        stays_away = key in new and not (reworded is not None and _words(was) != _words(new[key][0]))
+        stays_away = stays_away and (ahead or _stays_away(was, new[key][0], loose))
         in_base |= at_line(was, new[key][0].row if stays_away else None)
         if not stays_away:
             in_base |= dict.fromkeys(_below_entry(was, base, person))
@@ -242,6 +244,16 @@ def _below_entry(line: OwnedLine, base: str, person: str) -> Iterator[int]:
                 return
             if row not in kept:
                 yield place
+
+
+def _stays_away(was: OwnedLine, now: OwnedLine, loose: LooseFacts) -> bool:
+    """Check whether a line that the person removed stays away, or stands in another form, although the machine has it.
+
+    A line that repeats a work item or an operation is back when it says something new.
+    """
+    if now.key[0] == "@" and " " in now.key:
+        return _form(was) == _form(now)
+    return now.key[0] in "@=-" or bool(now.fact and loose.has(now.key, now.fact.text))
 
 
 def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:

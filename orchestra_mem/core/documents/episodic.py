@@ -6,17 +6,17 @@ Documents stay small and nothing is lost: given a fact's number (`K12`), `expand
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from itertools import chain
 from typing import TypeVar
 
-from orchestra_mem.core.documents.markdown import FRONT, front_matter, with_field, without_front_matter
+from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
+from orchestra_mem.core.documents.signature import NEVER
 from orchestra_mem.core.summaries.kept import state_of
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
@@ -33,13 +33,7 @@ NONE = "- None\n"
 _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
 _TO_DO = (WorkStatus.PENDING, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
-# `written` comes first: editors put their own times into `updated`, but texts of earlier releases have only `updated`.
-_WRITTEN = re.compile(r"^(?:written|updated):[ \t]+[\"']?(?P<time>[^\r\n\"'#]*[^\s\"'#])", re.MULTILINE)
-_HEAD_CHARS = 2_000
-_LEDGER = re.compile(r"^ledger:[ \t]*[\"']?(\w+)", re.MULTILINE)
 _BLOCKED = re.compile(r"\bblock(?:ed|ers?|i\w+)\b", re.IGNORECASE)
-# Resolution of the dates in documents.
-_MOMENT = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,80 +120,10 @@ def render_document(name: DocumentName, view: ProjectView) -> str:
         DocumentName.WORK_PLAN: _work_plan,
         DocumentName.DECISION_LOG: _decision_log,
     }[name](view)
-    time = view.updated.isoformat(timespec="milliseconds") if view.updated else "never"
+    time = view.updated.isoformat(timespec="milliseconds") if view.updated else NEVER
     known = {"format": FORMAT, "document": name.value, "project": view.project, "written": time, "updated": time}
     front = front_matter(known)
     return f"{front}\n{body}"
-
-
-def digest(text: str) -> str:
-    """Return the SHA-256 of a document's bytes in hexadecimal."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def written_at(text: str) -> str:
-    """Return the time of writing from a document's front matter; empty if there is none.
-
-    A program that rewrites YAML may quote the time or write it in another form, which is the same time.
-    """
-    found = _WRITTEN.search(text, 0, _HEAD_CHARS)
-    if found is None:
-        return ""
-    try:
-        time = datetime.fromisoformat(found["time"])
-    except ValueError:
-        return found["time"]
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="milliseconds")
-
-
-def with_time_of(text: str, other: str) -> str:
-    """Return a text with the time of writing of another, if both have one; all other bytes stay."""
-    time, front = written_at(other), FRONT.match(text)
-    found = _WRITTEN.search(text, 0, min(front.end(), _HEAD_CHARS)) if time and front else None
-    return f"{text[: found.start('time')]}{time}{text[found.end('time') :]}" if found else text
-
-
-def signed(text: str, key: str) -> str:
-    """Name a ledger in the front matter of a text; with an empty key, the text stays the same."""
-    return with_field(text, "ledger", key) if key else text
-
-
-def signers(text: str) -> set[str]:
-    """Return the keys of the ledgers that a text's front matter names.
-
-    Several if git has merged their texts, or one and "" if it has kept one key but two times of writing.
-    """
-    front = FRONT.match(text)
-    keys = {*_LEDGER.findall(front.group())} if front else set()
-    return keys | {""} if front and keys and front.group().count("\nwritten: ") > 1 else keys
-
-
-def with_front_of(text: str, other: str) -> str:
-    """Return a text with the front matter of another."""
-    front = FRONT.match(other)
-    return f"{front.group() if front else ''}\n{without_front_matter(text)}"
-
-
-def timeless(text: str) -> list[str]:
-    """Return the lines of a text without those that state when it was written."""
-    return [line for line in text.splitlines() if not line.startswith(("written: ", "updated: ", "**Last Updated**: "))]
-
-
-def with_later_time(text: str, before: str) -> str:
-    """Date a new text of the machine later than the text `before`, because the machine recognises its texts by date.
-
-    If the clock stood still or was set back, the new date is one millisecond after the old.
-    """
-    now = written_at(text)
-    try:
-        earliest = datetime.fromisoformat(written_at(before)) + _MOMENT
-        if datetime.fromisoformat(now) >= earliest:
-            return text
-    except (ValueError, OverflowError):  # one of the texts has no valid date
-        return text
-    later = earliest.isoformat(timespec="milliseconds")
-    head, _, body = text.partition(f"updated: {now}")
-    return f"{head.replace(now, later)}updated: {later}{body}"
 
 
 def _head(title: str, view: ProjectView) -> str:

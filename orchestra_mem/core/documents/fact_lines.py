@@ -12,6 +12,7 @@ from typing import TypeAlias
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.markdown import PIN, as_typed
 from orchestra_mem.core.documents.owned_lines import (
+    BLANKS,
     CATALOG_SECTIONS,
     MARK,
     SECTIONS,
@@ -37,7 +38,11 @@ _TICKED = re.compile(rf"{MARK.pattern}\[[xX]\] ")
 # What stands around the words of a fact in a quotation, in emphasis, or over several rows.
 _MARKS = re.compile(r"<!--(?:(?!-->).)*-->|[*_>`]+", re.DOTALL)
 _NUMBERS = re.compile(r"\(([KM]\d{1,18})\)")
-_INNER = re.compile(r"[ \t]*\((?P<number>[KM]\d{1,18})\)(?=[ \t]*\S)")
+# A number in any form, with the punctuation behind it.
+_INNER = re.compile(
+    rf"{BLANKS}[*_`]*\({BLANKS}(?P<letter>[KkMm])(?P<number>\d{{1,18}}){BLANKS}\)[*_`]*{BLANKS}"
+    rf"(?P<end>[.,;:!?]*){BLANKS}"
+)
 
 
 def fact_edits(
@@ -154,23 +159,27 @@ def with_numbers(name: str, text: str, number_of: Callable[[str], str | None]) -
 
 
 def with_numbers_last(text: str, before: str) -> str:
-    """Move the number of a fact behind the words that a person has written after it, since the text `before`."""
-    if {*owned_keys(before).values()} <= {*owned_keys(text).values()}:
-        return text
-    rows, old = text.split("\n"), {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key}
-    for line in owned_lines(text):
+    """Put the number of a fact, as the machine writes it, behind all that a person has made of its line in `before`.
+
+    The person may have written words or a full stop behind it, in another form, or invisible spaces around it.
+    """
+    there = {*owned_keys(text).values()}
+    old = {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key not in there}
+    rows = text.split("\n") if old else []
+    for line in owned_lines(text) if old else ():
         inner = _INNER.search(line.fact.text) if line.fact and not line.key else None
-        was = old.get(inner["number"]) if inner else None
-        if line.fact and inner and was in (line.fact.text[: inner.start()], _without(inner, line.fact.text)):
-            mark = f"({inner['number']})"
-            place = next(place for place in line.places if mark in rows[place])
-            rows[place] = re.sub(rf"{re.escape(mark)}[ \t]*", "", rows[place], count=1)
-            _append(rows, line, inner["number"])
-    return "\n".join(rows)
-
-
-def _without(number: re.Match[str], text: str) -> str:
-    return squeeze(f"{text[: number.start()]} {text[number.end() :]}")
+        number = inner["letter"].upper() + inner["number"] if inner else ""
+        if not (line.fact and inner and number in old):
+            continue
+        words, behind = line.fact.text[: inner.start()], line.fact.text[inner.end() :]
+        is_last = not re.search(r"\w", behind)
+        if not is_last and old[number] not in (words, squeeze(f"{words} {behind}")):
+            continue
+        place = next(place for place in reversed(line.places) if _INNER.search(rows[place]))
+        keeps = "" if is_last and not words[-1:].isalnum() else r"\g<end>"
+        rows[place] = _INNER.sub(" " if behind.strip() and not is_last else keeps, rows[place], count=1)
+        _append(rows, line, number)
+    return "\n".join(rows) if old else text
 
 
 def _append(rows: list[str], line: OwnedLine, number: str) -> None:

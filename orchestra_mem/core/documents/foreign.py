@@ -16,7 +16,6 @@ from typing import TypeAlias
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.document_merge import at_line, with_rows, with_work_heading
-from orchestra_mem.core.documents.episodic import with_front_of
 from orchestra_mem.core.documents.fact_lines import shows
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
 from orchestra_mem.core.documents.merge import merge
@@ -30,6 +29,7 @@ from orchestra_mem.core.documents.owned_lines import (
     owned_lines,
 )
 from orchestra_mem.core.documents.plan_lines import has_work, render_line, said_title
+from orchestra_mem.core.documents.signature import with_front_of
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT
 
@@ -73,10 +73,10 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     return with_rows(text, changed)
 
 
-def taken_in(text: str, before: str, told: Wordings, *, prose: bool) -> str:
+def taken_in(text: str, before: str, told: Wordings) -> str:
     """Add to the own text `before` the new lines, without numbers, of a text that another ledger has numbered.
 
-    `prose`: Whether to remove lines that belong to no ledger and that the text lacks, because git has merged them.
+    Lines that belong to no ledger and that the text lacks are removed, because git has merged them.
     """
     text = _gathered(_GIT_ROW.sub("", text) if "<<<<<<< " in text else text)
     if has_work(text) or has_work(before):
@@ -106,7 +106,7 @@ def taken_in(text: str, before: str, told: Wordings, *, prose: bool) -> str:
         return other
     other = with_front_of(other, before)
     kept = {row for line in owned_lines(before) if line.key for row in line.row.split("\n")}.union(split_lines(other))
-    removed = {*free_rows(before)} - kept if prose else ()
+    removed = {*free_rows(before)} - kept
     before = "\n".join(row for row in before.split("\n") if row.removesuffix("\r") not in removed)
     base = "\n".join(row for row in other.split("\n") if row.removesuffix("\r") in there)
     return merge(base, other, before, both=True).text

@@ -1,7 +1,8 @@
 """Distinguish the machine's lines of a document from a person's, and compare them between two texts. No I/O.
 
-The machine owns lines with an identity: the number of a fact (`K12`) or work item (`#5`), the item that a next step
-names (`@5`), the label of a counter (`=`), or the section that a line marks as empty (`-`). It also owns a few texts
+The machine owns lines with an identity: the number of a fact (`K12`) or work item (`#5`), what a line repeats (`@`: the
+item of a next step, or another item or operation), the label of a counter (`=`), or the section that a line marks as
+empty (`-`). It also owns a few texts
 around these. All other lines are free (a person's). `difference` finds lines that were removed, changed or added;
 `fact_edits` interprets these changes for facts, `plan_edits` for work items.
 """
@@ -67,9 +68,11 @@ CATALOG_SECTIONS: Mapping[str, ItemType] = {f"{kind}s": kind for kind in ItemTyp
 MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _ITEM = re.compile(rf"{MARK.pattern}(?:\[[ xX]\] )?(?P<text>\S.*)", re.DOTALL)
 _ENTRY = re.compile(r"#{3,6}[ \t]+(?P<text>\S.*)")
+BLANKS = r"[ \t\xa0\u200b-\u200d\u2060\ufeff]*"
+"""Spaces as editors and web pages put them around a number, also invisible ones."""
 _NUMBER = re.compile(
-    r"[ \t]*\((?P<letter>[KM])(?P<number>\d{1,18})\)"
-    r"(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?[ \t]*\Z"
+    rf"{BLANKS}\((?P<letter>[KM])(?P<number>\d{{1,18}})\)"
+    rf"(?P<state> \((?:perhaps )?superseded(?: by K\d+)?\))?{BLANKS}\Z"
 )
 _STATE = re.compile(r"\s*\((?:perhaps )?superseded(?: by K\d+)?\)\s*")
 _STRUCK = re.compile(r"~~(?P<said>(?:(?!~~).)+)~~(?P<behind>.*)")
@@ -77,7 +80,7 @@ STRUCK = " (struck out)"
 """State of a row that a person has struck out."""
 _SUPERSEDED = re.compile(r"^\*Superseded(?P<by> by K\d+)?\.?\*[ \t]*\r?$", re.MULTILINE)
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[^\]]*\][ \t]*")
-_OPERATION = re.compile(r"[-*+][ \t]+\[[\d: -]+\] .*\(op \d+\)")
+_OPERATION = re.compile(r"[-*+][ \t]+\[[\d: -]+\] .*\(op (?P<id>\d+)\)")
 SHARED_LINE = re.compile(r"\s*[*_]+Shared(?: by|;| for)\b.*", re.IGNORECASE)
 """The "Shared by" line that ends an entry of the shared log, well-formed or not."""
 _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
@@ -91,6 +94,9 @@ _TEXTS = re.compile(
     r"|\*\*(?:Last Updated|Session)\*\*: .*|[-*+][ \t]+\*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*(?:Perhaps s|S)uperseded.*\*"
     r"|\*Shared by .*\*"
 )
+# Rows that count what a list leaves out for want of room.
+_MORE = re.compile(r"(?:[-*+][ \t]+… and )?[\d,]+ more(?: decisions? (?:are|is) kept in the ledger)?: .*")
+_LONG_LIST = 10  # lists of this length may have dropped their oldest lines
 # Header and statistics lines that the machine rewrites each time: times, session, counts. With another kind of value a
 # line is a person's, except for `written` and `updated`, by which the machine recognises its own texts.
 _COUNTER = re.compile(
@@ -175,6 +181,8 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
                 key = f"@{step}"
             elif fact and fact.number:
                 key = fact.number
+            elif repeated := _repeated(row, section):
+                key, fact = repeated, None
             elif is_empty:
                 key = f"-{section}"
             elif count := _COUNTER.match(row):
@@ -185,6 +193,15 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
                 continue
             found.append(OwnedLine(place=place, row=row, key=key, section=section, fact=fact, plan=plan))
     return tuple(found)
+
+
+def _repeated(row: str, section: str) -> str:
+    """Return the identity of a row of the machine's that repeats an operation or item, or counts others; else ""."""
+    if found := _OPERATION.match(row):
+        return f"@op {found['id']}"
+    if is_mention(row):
+        return f"@{section} {row.partition('#')[2].partition(' ')[0]}"
+    return f"@{section} more" if _MORE.fullmatch(row.strip()) else ""
 
 
 def _rows(block: Block, plans: Mapping[int, PlanLine]) -> Iterator[tuple[int, str]]:
@@ -315,3 +332,29 @@ def with_removed_items(before: str, opened: str, person: str) -> str:
         return before
     gone |= {block.line - 1 for block in split_blocks(opened) if block.level in (1, 2)}
     return "\n".join([before, *(row for place, row in enumerate(opened.split("\n")) if place in gone)])
+
+
+def without_unlisted(before: str, later: str) -> str:
+    """Return a text without the facts and work items that a `later` one may have left out for want of room.
+
+    A list of the later text leaves out lines if it says so, or if it is long and its numbers begin further on.
+    """
+    cut, title = set[str](), ""
+    for block in split_blocks(later):
+        title = block.title.strip().lower() if block.level in (1, 2) else title
+        if any(_MORE.fullmatch(row.strip()) for row in split_lines(block.text)):
+            cut |= {title, *(SECTIONS[DocumentName.DECISION_LOG] if title == "decision log" else ())}
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    there = {line.key for line in owned_lines(later)}
+    for line in owned_lines(later):
+        if line.key[:1] == "K":
+            numbers[line.section].append(int(line.key[1:]))
+    gone = {
+        place
+        for line in owned_lines(before)
+        if line.key[:1] in ("K", "M", "#") and line.key not in there
+        if line.section in cut
+        or (line.key[0] == "K" and len(own := numbers[line.section]) >= _LONG_LIST and int(line.key[1:]) < min(own))
+        for place in line.places
+    }
+    return "\n".join(row for place, row in enumerate(before.split("\n")) if place not in gone)

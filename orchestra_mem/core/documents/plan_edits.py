@@ -80,6 +80,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
         before: Text that the person edited.
         now: Text after the edit.
         known: Callback that returns the machine's line for an item number that only `now` has; None if it is unknown.
+            The line is then a new one, and brings its number along: an older database has been put back.
     """
     old_lines, new_lines = plan_lines(before), plan_lines(now)
     found = difference(_numbered(old_lines), _numbered(new_lines))
@@ -94,8 +95,9 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
     rows, stood = now.split("\n"), {*before.split("\n")}
     named = {_named(row) for row in without_conflicts(now).split("\n")} if gone else set()
     # A line that begins with a number in a form that is not parsed is not a new item.
-    added = [line for line in new_lines if not (line.number or line.struck)]
-    numbered = {line.place: _named(rows[line.place]) for line in added}
+    brought = {line.place for key, (old, (line, _)) in found.said.items() if not old and known(int(key)) is None}
+    added = [line for line in new_lines if line.place in brought or not (line.number or line.struck)]
+    numbered = {line.place: _named(rows[line.place]) for line in added if not line.number}
     no_new = {place for place, number in numbered.items() if number in gone or (number and rows[place] in stood)}
     sections = {work_section(block) for block in split_blocks(now)}
     return PlanEdits(

@@ -14,7 +14,7 @@ from pydantic import Field, StrictBool
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
-from orchestra_mem.core.documents.episodic import digest
+from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.errors import DocumentConflictError, InvalidItemError, NotFoundError
 from orchestra_mem.faces.http.json_answers import (
     NUMBER,
