@@ -297,11 +297,6 @@ class Ledger(Stored):
         for (packed,) in self._database.rows(query, (document,)):
             yield unpack_text(packed)
 
-    def has_forgotten(self, document: str) -> bool:
-        """Check whether `written_files` may lack early texts of a document: one more would be beyond the limit."""
-        size = "SELECT coalesce(sum(length(text)) + max(length(text)), 0) FROM documents_left WHERE name = ?"
-        return int(self._database.value(size, (document,)) or 0) > _LEFT_BYTES
-
     def change_former(self, document: str, change: Callable[[str], str]) -> None:
         """Apply `change` to the texts of `written_files` and of `last_read`; delete texts that cannot be unpacked."""
         query = "SELECT id, text FROM documents_left WHERE name = ?"
