@@ -34,6 +34,9 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER = 25  # operations to wait after a failed spill or refresh
 # A due refresh waits for a read, at most until usage is _WAITS over its threshold or critical within _ROOM operations.
 _WAITS, _ROOM = 0.03, 2
+# Records leave other processes' operations unread up to _UNREAD times the limit of working memory, and up to about
+# _UNREAD_SHARE of the window: a critical window is still noticed in time.
+_UNREAD, _UNREAD_SHARE = 4, 0.1
 _CEILING = 0.25  # a session document with a larger excess (see `SessionCompactor.excess`) is compacted without waiting
 _SESSION_DOCUMENT = "session document"
 _READ_FIRST = 500  # operations scanned for facts before a context; any more (only without refreshes) are scanned later
@@ -51,7 +54,7 @@ class Lifecycle:
         self.documents = parts.documents_lock
         self.session: Session | None = None
         self.last_id, self._changes, self._retry_at, self._refreshed_at = 0, -1, 0, 0
-        self._refresh_due = self._over_ceiling = self._window_known = self._others_record = False
+        self._refresh_due = self._over_ceiling = self._window_known = self._others_record = self._behind = False
         self._seen_documents: Mapping[str, object] = {}
         self._checked_state: object = None
 
@@ -85,8 +88,14 @@ class Lifecycle:
             self._parts.reporter.failed("database", StorageError(problem))
         self._look_for_faults(self.read_edits(waits=waits))
 
+    def follow(self) -> None:
+        """Read operations of other processes that records have left unread, without waiting for documents."""
+        if self._behind:
+            self._catch_up(waits=False)
+
     def _catch_up(self, *, waits: bool = True) -> None:
         """Update working memory from the event log: new sessions, and operations and spills of other processes."""
+        self._behind = False
         if (live := self._parts.log.live_session()) is None:
             self._leave_session()
             return
@@ -99,8 +108,8 @@ class Lifecycle:
             self.last_id = live.spilled_through
         elif live.spilled_through != self.session.spilled_through:
             self.documents.run(self._parts.store.follow, waits=waits)  # another machine may have spilled
-        if live.spilled_through > self.last_id:
-            # Others recorded and spilled operations unseen by this process: a running epoch would never show them.
+        if live.spilled_through - self.last_id > (self._most_unread if waits else 0):
+            # Others recorded and spilled many operations unseen by this process: a running epoch would never show them.
             self._parts.epochs.end_epochs()
             self.last_id = live.spilled_through
         self.session = live
@@ -140,7 +149,8 @@ class Lifecycle:
         if created:
             try:
                 self._follow(operation, draft)
-                self._keep_within_limits(operation)
+                if not self._behind:
+                    self._keep_within_limits(operation)
             except Exception as error:  # any error: a caller that saw it would record the operation a second time
                 self._postpone_after_failure(operation.id, error)
             self._events.send("operation_recorded", operation=operation)
@@ -153,7 +163,7 @@ class Lifecycle:
             logger.error("operation %s is recorded, but processing it further failed", number, exc_info=error)
 
     def _follow(self, operation: Operation, draft: OperationDraft) -> None:
-        """Add a recorded operation to working memory, after operations that other processes recorded before it."""
+        """Add a recorded operation to working memory, unless operations of other processes before it can wait."""
         if self.session is not None and (entry := draft.entry_of(operation, self.session.started.date())):
             self._parts.session.remember(entry)
         if self.session is None or operation.session != self.session.id:
@@ -161,8 +171,15 @@ class Lifecycle:
         elif operation.id == self.last_id + 1:
             self._take([operation])
         else:
-            self._others_record = True
-            self._take(self._parts.log.operations(OperationFilter(session=operation.session, after=self.last_id)))
+            self._others_record = self._behind = True
+            unread = operation.id - self.last_id
+            tokens = unread * operation.tokens
+            if unread > self._most_unread or tokens > _UNREAD_SHARE * self._parts.tracker.max_tokens:
+                self._catch_up(waits=False)
+
+    @property
+    def _most_unread(self) -> int:
+        return _UNREAD * self._parts.working.max_operations
 
     def _take(self, operations: Iterable[Operation]) -> None:
         assert self.session is not None
@@ -170,7 +187,8 @@ class Lifecycle:
             self.last_id = operation.id
             if not operation.is_stored:
                 entry = self._parts.session.entry(operation, self.session.started.date())
-                self._parts.working.add(entry)
+                if operation.id > self.session.spilled_through:
+                    self._parts.working.add(entry)
                 self._parts.epochs.add(entry)
                 self._parts.tracker.add_usage(operation.tokens)
 
@@ -201,19 +219,22 @@ class Lifecycle:
 
     @property
     def due(self) -> bool:
-        """Whether a spill or refresh waits and can run now, outside of a transaction that may be rolled back."""
+        """Whether a spill, a refresh or others' operations wait, outside of a transaction that may be rolled back."""
         waits = (self._parts.working.overflows or self._refresh_due) and self.last_id >= self._retry_at
-        return waits and not self._parts.database.in_transaction()
+        return (waits or self._behind) and not self._parts.database.in_transaction()
 
     def settle(self) -> None:
         """Run a due spill or refresh. Failures are reported, not raised, as in `record`."""
-        if not self.due or not self._parts.database.can_write_now():
+        if not self.due:
             return
         try:
-            self.sync()
-            self.documents.run(self._spill_overflow)
-            if self._refresh_due:
-                self.refresh(due=True, waits=False)
+            if self._behind:
+                self.sync(waits=False)
+            if self.due and self._parts.database.can_write_now():
+                self.sync()
+                self.documents.run(self._spill_overflow)
+                if self._refresh_due:
+                    self.refresh(due=True, waits=False)
         except Exception as error:  # as in `record`: no recorded operation is lost
             self._postpone_after_failure(self.last_id, error)
 
