@@ -121,7 +121,8 @@ class IdleWorker:
             life = None if self._ended.is_set() else self._life()
             if life is None or not life.leads:
                 return False
-            life.follow()
+            if life.behind:
+                life.sync(waits=False)
             if (unread := life.unread) >= least or (unread and self._drafts_wanted):
                 with life.documents.held(timeout_s=0) as free:
                     if free:
