@@ -53,11 +53,7 @@ _ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "
 class Entry:
     """An operation with its renderings, made when first used: many entries are of other processes and never shown.
 
-    Args:
-        operation: The operation.
-        started: The first day of its session (UTC).
-        max_chars: About the longest `text`.
-        known_text: The text, if it is known already.
+    `started`: First day of the session (UTC). `max_chars`: About the longest `text`. `known_text`: The text, if known.
     """
 
     operation: Operation
