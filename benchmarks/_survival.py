@@ -19,7 +19,7 @@ import yaml
 from orchestra_mem.adapters.database import Database
 from orchestra_mem.adapters.files import FileDocumentStore
 from orchestra_mem.build import HOME
-from orchestra_mem.core.documents.entries import make_entry
+from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import Block, front_matter_fault, split_blocks
 from orchestra_mem.core.documents.session_document import EARLIER, LOG, SessionDocument
@@ -235,7 +235,7 @@ class _Examination:
         for part in document.parts:
             block = part.block
             if part.operation in operations:
-                own = make_entry(operations[part.operation], started=session.started.date(), max_chars=ENTRY_CHARS)
+                own = Entry(operation=operations[part.operation], started=session.started.date(), max_chars=ENTRY_CHARS)
                 if block.text.rstrip() != own.text.rstrip() and NOTE not in block.text:
                     yield Violation(kind="document", text=f"{name}: the entry of operation {part.operation} is damaged")
             elif part.summary in self._summaries:

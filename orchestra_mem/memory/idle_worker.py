@@ -94,8 +94,10 @@ class IdleWorker:
     def _follow(self) -> None:
         self._changed_s = inf
         self._prepare_refresh(1)
-        if search := self._search():
-            search.follow()
+        life, search = self._life(), self._search()
+        if life is not None and search is not None and (search.opened or life.leads):
+            search.follow()  # opening it takes time and memory: of several processes that record, one does
+        del life  # do not keep the memory alive
         self._agents.settle()
 
     def _prepare(self) -> None:
@@ -119,6 +121,8 @@ class IdleWorker:
             life = None if self._ended.is_set() else self._life()
             if life is None or not life.leads:
                 return False
+            if life.behind:
+                life.sync(waits=False)
             if (unread := life.unread) >= least or (unread and self._drafts_wanted):
                 with life.documents.held(timeout_s=0) as free:
                     if free:

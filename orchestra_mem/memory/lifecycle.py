@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER = 25  # operations to wait after a failed spill or refresh
 # A due refresh waits for a read, at most until usage is _WAITS over its threshold or critical within _ROOM operations.
 _WAITS, _ROOM = 0.03, 2
+# How much of other processes' work records leave unread: as many times working memory's limit, a share of the window.
+_UNREAD, _UNREAD_SHARE = 4, 0.1
 _CEILING = 0.25  # a session document with a larger excess (see `SessionCompactor.excess`) is compacted without waiting
 _SESSION_DOCUMENT = "session document"
 _READ_FIRST = 500  # operations scanned for facts before a context; any more (only without refreshes) are scanned later
@@ -51,7 +53,7 @@ class Lifecycle:
         self.documents = parts.documents_lock
         self.session: Session | None = None
         self.last_id, self._changes, self._retry_at, self._refreshed_at = 0, -1, 0, 0
-        self._refresh_due = self._over_ceiling = self._window_known = self._others_record = False
+        self._refresh_due = self._over_ceiling = self._window_known = self._others_record = self.behind = False
         self._seen_documents: Mapping[str, object] = {}
         self._checked_state: object = None
 
@@ -99,16 +101,16 @@ class Lifecycle:
             self.last_id = live.spilled_through
         elif live.spilled_through != self.session.spilled_through:
             self.documents.run(self._parts.store.follow, waits=waits)  # another machine may have spilled
-        if live.spilled_through > self.last_id:
-            # Others recorded and spilled operations unseen by this process: a running epoch would never show them.
+        if live.spilled_through - self.last_id > (_UNREAD * self._parts.working.max_operations if waits else 0):
+            # Others recorded and spilled many operations unseen by this process: a running epoch would never show them.
             self._parts.epochs.end_epochs()
             self.last_id = live.spilled_through
-        self.session = live
+        self.session, self.behind = live, False
         self._parts.working.drop_through(live.spilled_through)
         self._take(self._parts.log.operations(OperationFilter(session=live.id, after=self.last_id)))
 
     def _leave_session(self) -> None:
-        self.session, self.last_id = None, 0
+        self.session, self.last_id, self.behind = None, 0, False
         self._parts.working.clear()
         self._parts.epochs.end_epochs()
 
@@ -153,7 +155,7 @@ class Lifecycle:
             logger.error("operation %s is recorded, but processing it further failed", number, exc_info=error)
 
     def _follow(self, operation: Operation, draft: OperationDraft) -> None:
-        """Add a recorded operation to working memory, after operations that other processes recorded before it."""
+        """Add a recorded operation to working memory, unless operations of other processes before it can wait."""
         if self.session is not None and (entry := draft.entry_of(operation, self.session.started.date())):
             self._parts.session.remember(entry)
         if self.session is None or operation.session != self.session.id:
@@ -161,8 +163,10 @@ class Lifecycle:
         elif operation.id == self.last_id + 1:
             self._take([operation])
         else:
-            self._others_record = True
-            self._take(self._parts.log.operations(OperationFilter(session=operation.session, after=self.last_id)))
+            self._others_record = self.behind = True
+            most, window = _UNREAD * self._parts.working.max_operations, self._parts.tracker.max_tokens
+            if operation.id - self.last_id > min(most, _UNREAD_SHARE * window / max(1, operation.tokens)):
+                self._catch_up(waits=False)
 
     def _take(self, operations: Iterable[Operation]) -> None:
         assert self.session is not None
@@ -170,13 +174,14 @@ class Lifecycle:
             self.last_id = operation.id
             if not operation.is_stored:
                 entry = self._parts.session.entry(operation, self.session.started.date())
-                self._parts.working.add(entry)
+                if operation.id > self.session.spilled_through:
+                    self._parts.working.add(entry)
                 self._parts.epochs.add(entry)
                 self._parts.tracker.add_usage(operation.tokens)
 
     def _keep_within_limits(self, operation: Operation) -> None:
         """Mark a due refresh for the next read; spill or refresh now only if that cannot wait."""
-        if self.last_id < self._retry_at:
+        if self.behind or self.last_id < self._retry_at:
             return
         far = self._parts.working.overflow_factor
         if far > 1 or (far and self._parts.session.is_unchanged(self.session)):
@@ -201,19 +206,20 @@ class Lifecycle:
 
     @property
     def due(self) -> bool:
-        """Whether a spill or refresh waits and can run now, outside of a transaction that may be rolled back."""
+        """Whether a spill, a refresh or others' operations wait, outside of a transaction that may be rolled back."""
         waits = (self._parts.working.overflows or self._refresh_due) and self.last_id >= self._retry_at
-        return waits and not self._parts.database.in_transaction()
+        return (waits or self.behind) and not self._parts.database.in_transaction()
 
     def settle(self) -> None:
         """Run a due spill or refresh. Failures are reported, not raised, as in `record`."""
-        if not self.due or not self._parts.database.can_write_now():
+        if not self.due:
             return
         try:
-            self.sync()
-            self.documents.run(self._spill_overflow)
-            if self._refresh_due:
-                self.refresh(due=True, waits=False)
+            self.sync(waits=False)
+            if (self._parts.working.overflows or self._refresh_due) and self._parts.database.can_write_now():
+                self.documents.run(self._spill_overflow)
+                if self._refresh_due:
+                    self.refresh(due=True, waits=False)
         except Exception as error:  # as in `record`: no recorded operation is lost
             self._postpone_after_failure(self.last_id, error)
 
@@ -273,7 +279,7 @@ class Lifecycle:
 
     def _refreshed_elsewhere(self) -> bool:
         used = self._parts.reporter.used_since_refresh(self._refreshed_at, self.last_id)
-        if used is None or used >= self.default_budget:
+        if used is None or used >= self._parts.tracker.budget_tokens:
             return False
         self._refresh_due = self._over_ceiling = False
         self._parts.epochs.end_epochs()
@@ -284,7 +290,7 @@ class Lifecycle:
     def _restart_epoch(self, for_operation: str) -> int:
         """Begin a new epoch and set the window's usage to its tokens. Return that number."""
         self._parts.epochs.end_epochs()
-        used = self.context(for_operation, self.default_budget).tokens
+        used = self.context(for_operation, self._parts.tracker.budget_tokens).tokens
         noted = self._parts.reporter.note_refresh(self._parts.tracker.used_tokens(), used)
         self._parts.tracker.reset(to=used)
         self._refreshed_at = max(noted, self.last_id)
@@ -330,17 +336,12 @@ class Lifecycle:
             self.extract_facts(_READ_FIRST)  # as operations with facts are shown first
         now = self._parts.snapshot(self.session).within(where)
         context = self._parts.epochs.context(for_operation, budget_tokens, now, recalled, measure_turns=measure_turns)
-        if not self._window_known and not where.strict and budget_tokens == self.default_budget:
+        if not self._window_known and not where.strict and budget_tokens == self._parts.tracker.budget_tokens:
             # The first context of a process: the window holds the full context, not only operations of this process.
             self._window_known = True
             if context.tokens > self._parts.tracker.used_tokens():
                 self._parts.tracker.set_usage(context.tokens)
         return context
-
-    @property
-    def default_budget(self) -> int:
-        """The default budget of a context: the tokens of the window up to its refresh threshold."""
-        return int(self._parts.tracker.max_tokens * self._parts.tracker.refresh_threshold)
 
     def flush(self) -> Path | None:
         """End the session. Return the path of the last archived document; None if there was nothing to flush."""
@@ -351,9 +352,8 @@ class Lifecycle:
         with self.documents.held(timeout_s=None):
             if (session := self._begin_flush(self.session)) is None:
                 return finished
-            path = self._finish_flushes()
-        if path is None:  # another process has finished this flush
-            path = self._parts.session.place.archive(self._parts.log.session(session.id))
+            # Without a path, another process has finished this flush.
+            path = self._finish_flushes() or self._parts.session.place.archive(self._parts.log.session(session.id))
         self._leave_session()
         self._restart_epoch("flush")
         logger.info("session %s flushed to %s", session.id, path)

@@ -200,7 +200,7 @@ class OrchestratorContextManager(
             ValueError: The budget is negative.
             ServerAwayError: The database server is unreachable, and there is no earlier context or `where` is strict.
         """
-        budget_tokens = self._life.default_budget if max_tokens is None else max_tokens
+        budget_tokens = self._parts.tracker.budget_tokens if max_tokens is None else max_tokens
         if budget_tokens < 0:
             raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from orchestra_mem.catalog_types import MAX_NAME_CHARS
 from orchestra_mem.core.context.items import as_form
-from orchestra_mem.core.documents.entries import Entry, is_critical, make_entry
+from orchestra_mem.core.documents.entries import Entry, is_critical
 from orchestra_mem.errors import InvalidOperationError, StorageError
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.serialize import checked_json
@@ -22,15 +22,14 @@ class OperationDraft:
 
     operation: Operation
     entry: Entry
-    started: date
 
     def entry_of(self, operation: Operation, started: date) -> Entry | None:
         """Return the recorded operation's entry; None if its id, day or tokens differ from the prepared entry's."""
         reported = self.entry.operation.entry_tokens < 0
-        is_same = (operation.id, started) == (self.entry.operation.id, self.started)
+        is_same = (operation.id, started) == (self.entry.operation.id, self.entry.started)
         if not is_same or (reported and operation.tokens == operation.entry_tokens):
             return None
-        return Entry(operation=operation, text=self.entry.text, short=self.entry.short)
+        return replace(self.entry, operation=operation, known_text=self.entry.text)
 
 
 def make_draft(
@@ -73,7 +72,7 @@ def make_draft(
         id=number, session="", type=name, data=checked, timestamp=time, tokens=reported or 0,
         entry_tokens=0 if reported is None else -1,
     )  # fmt: skip
-    entry = make_entry(thought, started=day, max_chars=parts.session.place.entry_chars)
+    entry = Entry(operation=thought, started=day, max_chars=parts.session.place.entry_chars)
     # Counted in the form that contexts show, so that later counts come from the cache.
     entry_tokens = parts.counter.count(as_form(entry.text))
     operation = Operation(
@@ -81,7 +80,7 @@ def make_draft(
         tokens=entry_tokens if reported is None else reported, agent=agent, idempotency_key=key,
         critical=is_critical(name, checked) if critical is None else critical,
     )  # fmt: skip
-    return OperationDraft(operation, entry, day)
+    return OperationDraft(operation, entry)
 
 
 def _tokens(value: object) -> int | None:

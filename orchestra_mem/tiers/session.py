@@ -15,7 +15,7 @@ from itertools import accumulate, product
 from pathlib import Path
 
 from orchestra_mem.core.context.items import as_form
-from orchestra_mem.core.documents.entries import Entry, make_entry
+from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.session_document import (
     EARLIER,
     LOG,
@@ -84,7 +84,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         known = self._entries.get(operation.id)
         if known is not None:
             return known
-        entry = make_entry(operation, started=started, max_chars=self.place.entry_chars)
+        entry = Entry(operation=operation, started=started, max_chars=self.place.entry_chars)
         self.remember(entry)
         return entry
 

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from itertools import islice
 
-from orchestra_mem.core.documents.entries import Entry, make_entry
+from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.types import Json, Operation
 
@@ -59,7 +59,7 @@ class WorkingMemory(RejectsDesignArguments, use="open_memory(project, config=con
             )
         with self._lock:
             if operation.id > self._newest:
-                self.add(make_entry(operation, started=operation.timestamp.date(), max_chars=_ENTRY_CHARS))
+                self.add(Entry(operation=operation, started=operation.timestamp.date(), max_chars=_ENTRY_CHARS))
 
     def _tokens(self, first: int, end: int | None = None) -> int:
         """Sum the tokens of the entries at the positions `first` to `end` - 1."""

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.context.as_read import entry_as_read
-from orchestra_mem.core.documents.entries import clip, flat, is_critical, label, make_entry, plain_text
+from orchestra_mem.core.documents.entries import Entry, clip, flat, is_critical, label, plain_text
 from orchestra_mem.core.facts.prose import fields_of
 from orchestra_mem.types import Json, Operation
 from tests.builders import cases
@@ -34,13 +34,13 @@ def operation(data: Json, *, kind: str = "nl_command", number: int = 12, tokens:
 
 def text_of(data: Json, *, max_chars: int = 4_000, kind: str = "nl_command") -> str:
     """Return the entry of an operation on the session's first day."""
-    return make_entry(operation(data, kind=kind), started=date(2025, 1, 15), max_chars=max_chars).text
+    return Entry(operation=operation(data, kind=kind), started=date(2025, 1, 15), max_chars=max_chars).text
 
 
 def test_an_entry_reads_as_the_source_design_shows_it() -> None:
     """The heading has time, type, subject and number; then comes a line per field, and the tokens if reported."""
     data: Json = {"user_input": "Create epic for auth", "intent": "CREATE", "result": "Created Epic #5", "ok": True}
-    entry = make_entry(operation(data, tokens=512), started=date(2025, 1, 15), max_chars=4_000)
+    entry = Entry(operation=operation(data, tokens=512), started=date(2025, 1, 15), max_chars=4_000)
     assert entry.text == (
         '### [14:30:15] NL Command: CREATE (op 12)\n**Input**: "Create epic for auth"\n**Intent**: CREATE\n'
         "**Result**: Created Epic #5\n**Ok**: yes\n**Tokens**: 512\n\n"
@@ -58,16 +58,16 @@ def test_an_entry_reads_as_the_source_design_shows_it() -> None:
 )
 def test_the_short_form_names_the_task_or_the_input(kind: str, data: Json, short: str) -> None:
     """The short form of an entry names what was done and to what end."""
-    entry = make_entry(operation(data, kind=kind), started=date(2025, 1, 15), max_chars=4_000)
+    entry = Entry(operation=operation(data, kind=kind), started=date(2025, 1, 15), max_chars=4_000)
     assert entry.short.endswith(f"{short}\n")
 
 
 def test_an_entry_of_another_day_has_its_date() -> None:
     """An entry from another day than the session's first, even an earlier one, shows its date."""
-    entry = make_entry(operation({"text": "x"}), started=date(2025, 1, 14), max_chars=4_000)
+    entry = Entry(operation=operation({"text": "x"}), started=date(2025, 1, 14), max_chars=4_000)
     assert entry.text.startswith("### [2025-01-15 14:30:15] NL Command (op 12)\n")
     early = Operation(id=1, session="s", type="x", data=1, timestamp=WHEN - timedelta(days=9), tokens=1, entry_tokens=1)
-    entry = make_entry(early, started=date(2025, 1, 15), max_chars=4_000)
+    entry = Entry(operation=early, started=date(2025, 1, 15), max_chars=4_000)
     assert entry.text == "### [2025-01-06 14:30:15] X (op 1)\n**Data**: 1\n\n"
 
 
@@ -88,7 +88,7 @@ def test_lines_of_a_text_are_quoted() -> None:
 @example({str(i): "" for i in range(5_000)}, 4_000)
 def test_any_json_has_an_entry_of_bounded_size_with_one_heading(data: Json, max_chars: int) -> None:
     """Any JSON has an entry and a short form of bounded size, with one heading, that can be encoded as UTF-8."""
-    entry = make_entry(operation(data), started=date(2025, 1, 15), max_chars=max_chars)
+    entry = Entry(operation=operation(data), started=date(2025, 1, 15), max_chars=max_chars)
     lines = entry.text.splitlines()
     assert [line for line in lines if line.lstrip(" ").startswith("#")] == lines[:1]
     assert entry.text.endswith("\n\n")
@@ -145,7 +145,9 @@ def test_ten_megabytes_are_rendered_in_milliseconds(data: Json) -> None:
     value = operation(data)
 
     def render() -> None:
-        make_entry(value, started=date(2025, 1, 15), max_chars=4_000)
+        entry = Entry(operation=value, started=date(2025, 1, 15), max_chars=4_000)
+        assert entry.text
+        assert entry.short
         plain_text(value)
         is_critical(value.type, value.data)
 

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.damage import text_faults
-from orchestra_mem.core.documents.entries import make_entry
+from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks
 from orchestra_mem.core.documents.session_document import (
     EARLIER,
@@ -49,7 +49,7 @@ def entry(number: int, data: Json = None, *, kind: str = "task_execution") -> st
     """Return an operation's entry as the document shows it."""
     data = {"result": f"Result {number}."} if data is None else data
     operation = an_operation(number, data, type=kind, timestamp=START + timedelta(minutes=number), tokens=10)
-    return make_entry(operation, started=date(2025, 1, 15), max_chars=4_000).text
+    return Entry(operation=operation, started=date(2025, 1, 15), max_chars=4_000).text
 
 
 def summary(number: int, first: int, last: int, **given: Any) -> Summary:

@@ -102,6 +102,39 @@ def test_who_waits_too_long_for_others_is_told_so(tmp_path: Path, storage: dict[
         assert one.rows("SELECT subject FROM notices ORDER BY id") == [("one",), ("other",)]
 
 
+@pytest.mark.parametrize("reading", ["working_memory", "query_recent_operations(limit=30)", "facts()"])
+def test_every_reading_shows_what_others_recorded_meanwhile(
+    tmp_path: Path, storage: dict[str, Any], reading: str
+) -> None:
+    """Two memories record by turns without reading; then one reads, and has all operations, once and in order."""
+    with open_memory(tmp_path, config={"storage": storage}) as memory, ExitStack() as stack:
+        other = stack.enter_context(open_memory(tmp_path, config={"storage": storage}))
+        memory.get_orchestrator_context("start")
+        for number in range(1, 31):
+            text = f"We decided to keep part {number} in table t{number}."
+            (other if number % 3 else memory).record_operation("decision", {"text": text})
+        eval(f"memory.{reading}")  # a parameter of this test
+        assert [each.id for each in memory.working_memory.get_all_operations()] == [*range(1, 31)]
+        assert len(memory.facts()) == 30
+        told = memory.get_orchestrator_context("next").timeline
+        assert re.findall(r"\(op (\d+)\)", told) == [str(number) for number in range(1, 31)]
+
+
+def test_the_prefix_stays_although_others_have_spilled_what_it_lacks(tmp_path: Path, storage: dict[str, Any]) -> None:
+    """A context continues with what other processes recorded and spilled since: its earlier bytes stay."""
+    config = {"storage": storage, "orchestrator": {"working_memory": {"max_operations": 6}}}
+    with open_memory(tmp_path, config=config) as memory, open_memory(tmp_path, config=config) as other:
+        memory.record_operation("note", {"text": "first"})
+        before = memory.get_orchestrator_context("start")
+        for number in range(2, 18):
+            other.record_operation("note", {"text": f"part {number}"})
+        memory.record_operation("note", {"text": "last"})
+        after = memory.get_orchestrator_context("next")
+    assert after.prefix == before.prefix
+    assert after.timeline.startswith(before.timeline)
+    assert re.findall(r"\(op (\d+)\)", after.timeline) == [str(number) for number in range(1, 19)]
+
+
 def test_who_waits_for_a_process_that_hangs_is_told_which(tmp_path: Path, storage: dict[str, Any]) -> None:
     """A process that hangs while it writes is named in the error; once killed, recording succeeds."""
     config = {**SMALL, "storage": {**storage, "busy_timeout_s": 2}}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.documents.entries import Entry, make_entry
+from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.tiers.working import WorkingMemory
@@ -35,7 +35,7 @@ SMALL = {
 def entry(number: int, *, tokens: int = 10, kind: str = "x", data: Json = None) -> Entry:
     """An entry of so many tokens."""
     operation = an_operation(number, data, type=kind, tokens=tokens, entry_tokens=tokens)
-    return make_entry(operation, started=date(2025, 1, 15), max_chars=1_000)
+    return Entry(operation=operation, started=date(2025, 1, 15), max_chars=1_000)
 
 
 def filled(*tokens: int, max_operations: int = 6, max_tokens: int = 100) -> WorkingMemory:

@@ -76,7 +76,7 @@ class FileDocumentStore(DocumentReader):
         if not self._thread_lock.acquire(timeout=timeout_s):
             raise LockTimeoutError(f"another thread has locked {self._lock_file}{told}")
         try:
-            if self._read_only:
+            if self._read_only or self._process_lock.is_locked:  # by this thread: acquiring it again is slow
                 yield
                 return
             with telling("locking", self._lock_file):

@@ -100,6 +100,11 @@ class ContextWindowTracker:
         self._operations = 0
         self.refresh_count = 0
 
+    @property
+    def budget_tokens(self) -> int:
+        """The default budget of a context: the tokens of the window up to its refresh threshold."""
+        return int(self.max_tokens * self.refresh_threshold)
+
     def add_usage(self, tokens: int) -> None:
         """Add the tokens of one operation.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from orchestra_mem.core.text import squeeze, visible
@@ -49,25 +49,35 @@ _LARGE_WORK = re.compile(r"milestone|epic|story", re.IGNORECASE)
 _ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "ci": "CI", "http": "HTTP", "sql": "SQL"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An operation with its renderings: `text` for the session document, `short` as one line."""
+    """An operation with its renderings, made when first used: many entries are of other processes and never shown.
+
+    `started`: First day of the session (UTC). `max_chars`: About the longest `text`. `known_text`: The text, if known.
+    """
 
     operation: Operation
-    text: str
-    short: str
+    started: date
+    max_chars: int
+    known_text: str = field(default="", compare=False, repr=False)
 
+    @cached_property
+    def text(self) -> str:
+        """The entry in the session document."""
+        return self.known_text or f"### {self._heading}\n{_body(self.operation, self.max_chars)}\n"
 
-def make_entry(operation: Operation, *, started: date, max_chars: int) -> Entry:
-    """Render an operation of a session that started on the day `started` (UTC)."""
-    title = entry_title(operation.type, operation.data)
-    time = operation.timestamp
-    when = f"{time.hour:02}:{time.minute:02}:{time.second:02}"  # much faster than `strftime`
-    if time.date() != started:
-        when = f"{time:%Y-%m-%d} {when}"
-    heading = f"### [{when}] {title} (op {operation.id})\n"
-    short = f"- [{when}] {title} (op {operation.id}){outcome_words(operation.data)}\n"
-    return Entry(operation=operation, text=f"{heading}{_body(operation, max_chars)}\n", short=short)
+    @cached_property
+    def short(self) -> str:
+        """The operation in one line."""
+        return f"- {self._heading}{outcome_words(self.operation.data)}\n"
+
+    @property
+    def _heading(self) -> str:
+        operation, time = self.operation, self.operation.timestamp
+        when = f"{time.hour:02}:{time.minute:02}:{time.second:02}"  # much faster than `strftime`
+        if time.date() != self.started:
+            when = f"{time:%Y-%m-%d} {when}"
+        return f"[{when}] {entry_title(operation.type, operation.data)} (op {operation.id})"
 
 
 def entry_title(operation_type: str, data: Json) -> str:
@@ -143,8 +153,8 @@ def _named(value: Json) -> str:
 
 
 def _name_in(item: dict[str, Json]) -> str:
-    for field in ("path", "name", "title", "id", "file"):
-        value = item.get(field)
+    for name in ("path", "name", "title", "id", "file"):
+        value = item.get(name)
         if isinstance(value, str | int) and str(value).strip():
             return visible(str(value)[:_TITLE_CHARS])
     return ""
