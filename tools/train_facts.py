@@ -78,7 +78,7 @@ _RARE_SHARE = 0.15
 # Writers of short, plain lines: few examples that represent much of what people say.
 _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3", "x4"})
 _DECIDED, _LEFT_OPEN = ("decision", "constraint", "role"), ("none", "open_item")
-_BESIDE = 0.1  # weight of decided lines without a counterpart, chosen by leaving out one writer of contrasts
+_BESIDE = 0.04  # weight of decided lines without a counterpart, chosen by leaving out one writer of contrasts
 _FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete files
 # Scales of n-grams and of predicted kinds in the features of a fix, chosen by cross-validation by writer.
 _GRAM_SCALE, _KIND_SCALE = 4.0, 0.3
@@ -208,13 +208,16 @@ def fit(examples: Examples) -> Linear:
     return Linear(np.vstack(columns).T, np.array(biases))
 
 
-def _telling(matrix: csr_matrix, truth: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return scales by how unevenly the classes use a column, as in naive Bayes features (Wang and Manning, 2012)."""
+def _telling(matrix: csr_matrix, truth: NDArray[np.bool_], least: int = 3) -> NDArray[np.float64]:
+    """Return scales by how unevenly the classes use a column, as in naive Bayes features (Wang and Manning, 2012).
+
+    Columns seen in fewer than `least` rows get 0.
+    """
     seen = matrix > 0
     on_both = [np.asarray(seen[side].sum(axis=0)).ravel() for side in (truth, ~truth)]
     shares = [(counts + 0.5) / (counts + 0.5).sum() for counts in on_both]
     scale: NDArray[np.float64] = np.sqrt(0.2 + np.abs(np.log(shares[0] / shares[1])))
-    return np.where(on_both[0] + on_both[1] >= 3, scale, 0.0)
+    return np.where(on_both[0] + on_both[1] >= least, scale, 0.0)
 
 
 def _rare(matrix: csr_matrix) -> NDArray[np.float64]:
@@ -369,9 +372,11 @@ def fit_open(records: Sequence[Record], contrasts: Sequence[Record]) -> Linear:
     told = [line for record in contrasts for line in record.lines if line.kind in (*_DECIDED, *_LEFT_OPEN)]
     matrix = matrix_of([Sentence(text=line.core) for line in (*decided, *told)])
     weights = np.repeat([_BESIDE, 1.0], [len(decided), len(told)])
-    model = LogisticRegression(C=30.0, max_iter=400)
-    model.fit(matrix, [line.kind in _LEFT_OPEN for line in (*decided, *told)], sample_weight=weights)
-    return Linear(model.coef_.T, model.intercept_)
+    truth = np.array([line.kind in _LEFT_OPEN for line in (*decided, *told)])
+    scale = _telling(matrix, truth, least=1)
+    model = LogisticRegression(C=30.0, solver="liblinear", dual=True, tol=0.01, max_iter=200, random_state=0)
+    model.fit((matrix @ diags(scale)).tocsr(), truth, sample_weight=weights)
+    return Linear((model.coef_ * scale).T, model.intercept_)
 
 
 def write_table(model: Linear, rarity: NDArray[np.float16], signs: Sequence[Linear], weigh: Sequence[Linear]) -> None:

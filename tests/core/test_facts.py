@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from benchmarks._facts import load_records
 from benchmarks.facts import ended_by_message, ended_together, mended, reversals, tally_records
-from orchestra_mem.core.facts.classifier import signs_of
+from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.pairs import likelihood
 from orchestra_mem.core.facts.prose import reads_as_prose
@@ -530,6 +530,14 @@ def test_what_is_changed_or_lifted_ends_and_what_is_left_open_does_not(split: st
     ended = ended_by_message(split)
     assert sum(ended[True]) / len(ended[True]) >= least
     assert sum(ended[False]) / len(ended[False]) <= most
+
+
+def test_a_sentence_that_only_proposes_is_told_from_a_decision() -> None:
+    """Of pairs of a decided and an open sentence in like words, most open ones are recognised and no decided one."""
+    decided, left_open = zip(*cases("a_sentence_that_only_proposes_is_told_from_a_decision"), strict=True)
+    assert len(decided) == 16
+    assert sum(signs_of(decided)[:, OPEN] >= 0.3) == 0
+    assert sum(signs_of(left_open)[:, OPEN] >= 0.3) >= 10
 
 
 def test_rules_that_share_words_and_all_hold_stand_together() -> None:
