@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
-from orchestra_mem.core.search.terms import fold
+from orchestra_mem.core.search.terms import content_words, distinct_words, fold
 
-_LEAST, _LEAST_SHARE = 2, 0.3  # how many words of a query, and which share, must be stop words of its language
+_LEAST, _LEAST_SHARE = 2, 0.3  # how many of a query's content words, and which share, must be stop words
 _SCRIPTS_WITHOUT_SPACES = frozenset({"chinese", "japanese", "korean"})
 
 
-def stop_words_of(words: Sequence[str]) -> frozenset[str]:
-    """Return the words of a query that are stop words of its language, the one with most of them.
-
-    Args:
-        words: The query's content words, folded; English stop words may be missing.
-    """
-    found = max((stops.intersection(words) for stops in _languages()), key=len)
-    return found if len(found) >= max(_LEAST, _LEAST_SHARE * len(words)) else frozenset()
+def telling_words(query: str) -> list[str]:
+    """Return the distinct content words of a query, without stop words of its language, the one with most of them."""
+    every, words = distinct_words(query), content_words(query)
+    stops = max((stops.intersection(every) for stops in _languages()), key=len)
+    telling = [word for word in words if word not in stops]
+    is_english = len(stops) <= len(every) - len(words)
+    few = len(words) - len(telling) < max(_LEAST, _LEAST_SHARE * len(words))
+    return words if is_english or few or not telling else telling
 
 
 @cache

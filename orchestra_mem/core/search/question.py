@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
-from orchestra_mem.core.search.languages import stop_words_of
-from orchestra_mem.core.search.terms import MAX_QUERY_CHARS, content_words, read_query
+from orchestra_mem.core.search.languages import telling_words
+from orchestra_mem.core.search.terms import MAX_QUERY_CHARS, read_query
 from orchestra_mem.search_types import Terms
 
 MAX_QUESTION_WORDS = 32
@@ -83,13 +83,10 @@ class Question:
 def read_question(query: str, now: datetime) -> Question:
     """Parse a query, which may be any string; "last week" and the like are relative to `now`."""
     query = query[:MAX_QUERY_CHARS]
-    words = content_words(query)
-    stops = stop_words_of(words)
-    telling = [word for word in words if word not in stops] or words
     return Question(
         text=query,
         terms=read_query(query),
-        words=tuple(telling[:MAX_QUESTION_WORDS]),
+        words=tuple(telling_words(query)[:MAX_QUESTION_WORDS]),
         periods=periods_in(query, now),
         asks_when=_ASKS_WHEN.search(query) is not None,
     )

@@ -112,8 +112,13 @@ def terms_of(text: str, *, singles: bool = True) -> list[str]:
 
 def content_words(text: str) -> list[str]:
     """Return the distinct words of a text for late interaction: lower-case, not stemmed, without stop words."""
+    return [word for word in distinct_words(text) if word not in _UNCOMPARED]
+
+
+def distinct_words(text: str) -> list[str]:
+    """Return the distinct words of a text, lower-case and not stemmed."""
     found = _ascii_words(text) if text.isascii() else chain.from_iterable(map(_other_words, _clean(text).split()))
-    return [word for word in dict.fromkeys(found) if word not in _UNCOMPARED]
+    return list(dict.fromkeys(found))
 
 
 def tells_time(words: Collection[str]) -> bool:
