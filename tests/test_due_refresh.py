@@ -130,6 +130,20 @@ def test_a_refresh_waits_for_no_process_that_has_gone(tmp_path: Path) -> None:
             assert memory.context_tracker.used_tokens() < CRITICAL
 
 
+@pytest.mark.parametrize(("own", "others"), [(10, 250), (50, 50), (10, 1_000)])
+def test_large_operations_of_other_processes_count_soon(tmp_path: Path, own: int, others: int) -> None:
+    """In a loop that never reads, the usage lags behind all processes by a tenth of the window and an operation."""
+    config = {"orchestrator": {**CONFIG["orchestrator"], "auto_refresh_enabled": False}}
+    with open_memory(tmp_path, config=config) as memory, open_memory(tmp_path, config=config) as other:
+        memory.record_operation("note", {"text": "the first one"}, 0)
+        tracker, recorded = memory.context_tracker, 0
+        for _ in range(220):
+            other.record_operation("note", {"text": "a part"}, others)
+            memory.record_operation("note", {"text": "a part"}, own)
+            recorded += own + others
+            assert recorded - 0.1 * WINDOW - own - others <= tracker.used_tokens() <= recorded
+
+
 @pytest.mark.parametrize("when", ["reading", "close"])
 def test_one_that_fails_is_told_and_takes_nothing_with_it(
     tmp_path: Path, when: str, caplog: pytest.LogCaptureFixture

@@ -34,8 +34,7 @@ logger = logging.getLogger(__name__)
 _RETRY_AFTER = 25  # operations to wait after a failed spill or refresh
 # A due refresh waits for a read, at most until usage is _WAITS over its threshold or critical within _ROOM operations.
 _WAITS, _ROOM = 0.03, 2
-# How much of other processes' work records leave unread: as many times working memory's limit, a share of the window.
-_UNREAD, _UNREAD_SHARE = 4, 0.1
+_UNREAD, _UNREAD_SHARE = 4, 0.1  # times working memory's limit, share of the window: others' work left unread
 _CEILING = 0.25  # a session document with a larger excess (see `SessionCompactor.excess`) is compacted without waiting
 _SESSION_DOCUMENT = "session document"
 _READ_FIRST = 500  # operations scanned for facts before a context; any more (only without refreshes) are scanned later
@@ -104,6 +103,8 @@ class Lifecycle:
         if live.spilled_through - self.last_id > (_UNREAD * self._parts.working.max_operations if waits else 0):
             # Others recorded and spilled many operations unseen by this process: a running epoch would never show them.
             self._parts.epochs.end_epochs()
+            if not waits:
+                self._parts.tracker.add_usage(self._parts.log.used_tokens(live.id, self.last_id, live.spilled_through))
             self.last_id = live.spilled_through
         self.session, self.behind = live, False
         self._parts.working.drop_through(live.spilled_through)
@@ -164,8 +165,9 @@ class Lifecycle:
             self._take([operation])
         else:
             self._others_record = self.behind = True
-            most, window = _UNREAD * self._parts.working.max_operations, self._parts.tracker.max_tokens
-            if operation.id - self.last_id > min(most, _UNREAD_SHARE * window / max(1, operation.tokens)):
+            tokens = self._parts.log.used_tokens(operation.session, self.last_id, operation.id)
+            much, many = _UNREAD_SHARE * self._parts.tracker.max_tokens, _UNREAD * self._parts.working.max_operations
+            if tokens > much or operation.id - self.last_id > many:
                 self._catch_up(waits=False)
 
     def _take(self, operations: Iterable[Operation]) -> None:
@@ -314,8 +316,7 @@ class Lifecycle:
 
     def draft_ahead(self) -> bool:
         """Draft one summary that the next refresh will need. Return whether more may be needed."""
-        coming = self._parts.working.older_half()
-        return self.session is not None and self._parts.compactor.draft_ahead(self.session, coming)
+        return bool(self.session and self._parts.compactor.draft_ahead(self.session, self._parts.working.older_half()))
 
     def _update_documents(self, reason: VersionReason) -> None:
         """Write the documents. If somebody saves a document meanwhile, read the edit and try again."""
@@ -339,8 +340,7 @@ class Lifecycle:
         if not self._window_known and not where.strict and budget_tokens == self._parts.tracker.budget_tokens:
             # The first context of a process: the window holds the full context, not only operations of this process.
             self._window_known = True
-            if context.tokens > self._parts.tracker.used_tokens():
-                self._parts.tracker.set_usage(context.tokens)
+            self._parts.tracker.set_usage(max(context.tokens, self._parts.tracker.used_tokens()))
         return context
 
     def flush(self) -> Path | None:

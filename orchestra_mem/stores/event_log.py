@@ -108,6 +108,11 @@ class EventLog(Stored):
         rows = self._database.rows(f"{query}GROUP BY type ORDER BY min(id)", (session,))
         return {kind: (count, tokens) for kind, count, tokens in rows}
 
+    def used_tokens(self, session: str, after: int, through: int) -> int:
+        """Return the sum of the used tokens of a session's operations after id `after` up to `through`."""
+        query = f"SELECT coalesce(sum(tokens), 0) FROM operations WHERE session = {SESSION_NUMBER} AND {_IS_SHOWN} "
+        return int(self._database.value(f"{query}AND id > ? AND id <= ?", (session, after, through)))
+
     def agents(self, session: str) -> list[str]:
         """Return the names of the agents with operations in a session, sorted."""
         query = f"SELECT DISTINCT agent FROM operations WHERE session = {SESSION_NUMBER} AND agent IS NOT NULL"
