@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
-from orchestra_mem.core.search.languages import stop_words_of
+from orchestra_mem.core.search.query_language import stop_words_of
 from orchestra_mem.core.search.terms import MAX_QUERY_CHARS, content_words, read_query
 from orchestra_mem.search_types import Terms
 
