@@ -56,7 +56,7 @@ TARGETS: dict[str, Target] = {
     "ended_changed": (">=", 0.65),
     "ended_open_wrongly": ("<=", 0.15),
     "ended_lifted": (">=", 0.25),
-    "ended_lifted_wrongly": ("<=", 0.06),
+    "ended_lifted_wrongly": ("<=", 0.07),
     "ended_together": ("<=", 0.03),
     "superseded_share_commits": ("<=", 0.10),
     "superseded_share_sessions": ("<=", 0.15),
@@ -269,7 +269,12 @@ def measure(options: Options, report: Report) -> None:
     report.add("precision", tally.told_rightly / max(1, tally.told), n=tally.told)
     report.add("kept_share", tally.kept / tally.characters, n=tally.characters, note="share of all characters")
     report.add("recall_worst_language", min(share for _, share, _ in tally.recall("language")), n=tally.marked)
-    for name, told in (("files", "notes and rule files of four writers"), ("requests", "talk with an assistant")):
+    others = {
+        "files": "notes and rule files of four writers",
+        "requests": "talk with an assistant",
+        "wishes": "everyday talk with an assistant",
+    }
+    for name, told in others.items():
         apart = tally_records(load_records(_DATA / "facts.jsonl", f"test-{name}"))
         report.add(f"recall_{name}", apart.found / apart.marked, n=apart.marked, note=told)
         report.add(f"recall_right_kind_{name}", apart.right_kind / apart.marked, n=apart.marked, note=told)

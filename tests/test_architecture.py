@@ -44,25 +44,25 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_590,
-    "orchestra_mem/core": 13_610,
+    "orchestra_mem": 55_950,
+    "orchestra_mem/core": 13_810,
     "orchestra_mem/core/context": 1_110,
-    "orchestra_mem/core/documents": 4_070,
-    "orchestra_mem/core/facts": 2_060,
+    "orchestra_mem/core/documents": 4_210,
+    "orchestra_mem/core/facts": 2_070,
     "orchestra_mem/core/summaries": 1_340,
-    "orchestra_mem/core/search": 1_960,
+    "orchestra_mem/core/search": 2_000,
     "orchestra_mem/core/work": 340,
-    "orchestra_mem/orchestrator": 4_020,
-    "orchestra_mem/tiers": 5_180,
-    "orchestra_mem/stores": 1_810,
-    "orchestra_mem/adapters": 9_710,
-    "orchestra_mem/memory": 3_480,
+    "orchestra_mem/orchestrator": 4_030,
+    "orchestra_mem/tiers": 5_260,
+    "orchestra_mem/stores": 1_800,
+    "orchestra_mem/adapters": 9_720,
+    "orchestra_mem/memory": 3_490,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_810,
-    "orchestra_mem/faces": 7_510,
-    "tests": 37_570,
-    "benchmarks": 10_590,
+    "orchestra_mem/faces": 7_550,
+    "tests": 38_260,
+    "benchmarks": 10_640,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from orchestra_mem.types import Author
+from orchestra_mem.types import Author, DocumentName
 from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.memories import machine_writes
 from tests.tiers.conftest import Desk, Paper
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
@@ -68,18 +69,16 @@ def test_active_work_stays_current_after_an_editor_retyped_it(empty: Desk) -> No
     assert empty.memory.documents.conflicts() == []
 
 
-def test_a_conflict_that_an_editor_retyped_can_still_be_accepted(empty: Desk) -> None:
+def test_a_conflict_that_an_editor_retyped_can_still_be_resolved(empty: Desk) -> None:
     """Typographic quotation marks leave a conflict block intact."""
-    state = empty.memory.state
-    epic = state.create(WorkKind.EPIC, "Write the chapters")
-    empty.go_on("We decided to print the plan.")
-    empty.state.edit(('Epic #1 "Write the chapters"', "All the chapters"))
-    state.create(WorkKind.STORY, "Livorno", parent=epic.id)
-    empty.go_on()
+    text = empty.plan.text
+    machine_writes(empty.memory, {DocumentName.WORK_PLAN: f'{text}\n- buy "fine" flour\n'})
+    empty.plan.edit(('- buy "fine" flour', "- buy rye"))
+    machine_writes(empty.memory, {DocumentName.WORK_PLAN: f'{text}\n- buy "coarse" flour\n'})
     ((_, block),) = empty.memory.documents.conflicts()
-    retype(empty.state)
+    retype(empty.plan)
     empty.memory.documents.resolve(block.id, accepted=True)
-    assert "- Epic #1 “Write the chapters”: 0 of 1 done" in empty.state.text
+    assert "- buy “coarse” flour" in empty.plan.text
     assert empty.memory.documents.conflicts() == []
 
 
