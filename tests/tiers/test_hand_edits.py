@@ -1271,6 +1271,26 @@ def test_the_work_of_a_lost_database_is_in_its_plan(desk: Desk, tmp_path: Path, 
         assert [problem["subject"] for problem in problems_of(memory)] == ["history"]
 
 
+def test_a_new_line_takes_no_number_of_the_work_of_a_lost_database(desk: Desk, tmp_path: Path, clock: Clock) -> None:
+    """A line that a person added above the plan's items, just before the database was lost, is numbered after them."""
+    epic = desk.work.create(WorkKind.EPIC, "Open the shop")
+    desk.work.create(WorkKind.STORY, "Build the cart", parent=epic.id)
+    desk.go_on()
+    desk.memory.close()
+    row = "- [ ] #1 Open the shop (epic, 0 of 1 done)\n"
+    desk.plan.edit((row, f"- [ ] Rent a stall\n{row}  - [ ] Buy a till\n"))
+    for path in (tmp_path / ".obra").glob("obra.db*"):
+        path.unlink()
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        again = Desk(memory, clock)
+        again.go_on()
+        items = sorted(memory.state.items(), key=lambda item: item.id)
+        assert [(item.id, item.title, item.parent) for item in items] == [
+            (1, "Open the shop", None), (2, "Build the cart", 1), (3, "Rent a stall", None), (4, "Buy a till", 1),
+        ]  # fmt: skip
+        again.plan.has_once("#2 Build the cart", "#3 Rent a stall", "#4 Buy a till")
+
+
 def test_an_older_text_of_active_work_is_no_conflict(desk: Desk) -> None:
     """Whatever earlier text of the project's state is restored, the machine's own lines do not conflict in it."""
     for number in range(6):
