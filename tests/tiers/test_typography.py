@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from orchestra_mem.types import Author
+from orchestra_mem.types import Author, DocumentName
 from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.memories import machine_writes
 from tests.tiers.conftest import Desk, Paper
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
@@ -37,6 +38,33 @@ def test_curly_quotes_reword_no_fact_and_add_none(empty: Desk) -> None:
     assert {fact.author for fact in before} == {Author.MACHINE}
     assert empty.memory.state.item(epic.id).title == 'Write "The Consul\'s Letters"'
     assert empty.memory.documents.conflicts() == []
+
+
+def test_an_editors_dash_that_a_person_corrects_is_a_rewording(empty: Desk) -> None:
+    """What an editor has made of a command is corrected by hand in a fact and in the title of a work item."""
+    empty.memory.state.create(WorkKind.EPIC, "Run git commit —amend")
+    empty.go_on("Always use “git commit —amend” here.")
+    for page in (empty.plan, empty.state):
+        page.save(page.text.replace("—amend", "--amend"))
+    empty.go_on()
+    assert [fact.text for fact in empty.memory.facts()] == ["Always use “git commit --amend” here."]
+    assert empty.memory.state.item(1).title == "Run git commit --amend"
+    empty.plan.has_once("- [ ] #1 Run git commit --amend (epic)")
+
+
+def test_a_retyped_title_stays_in_the_plan(empty: Desk) -> None:
+    """A person's dash and ellipsis stay in the line of a work item, and its figures stay current."""
+    epic = empty.memory.state.create(WorkKind.EPIC, "Write on... and on")
+    story = empty.memory.state.create(WorkKind.STORY, "Read -- at last", parent=epic.id)
+    empty.go_on("We decided to print the plan.")
+    empty.plan.save(empty.plan.text.replace("on... and", "on… and").replace("Read -- at", "Read — at"))
+    empty.go_on()
+    empty.plan.has_once("- [ ] #1 Write on… and on (epic, 0 of 1 done)", "  - [ ] #2 Read — at last (story)")
+    empty.memory.state.set_status(story.id, WorkStatus.IN_PROGRESS)
+    empty.memory.state.set_status(story.id, WorkStatus.DONE)
+    empty.go_on()
+    assert "(epic, 1 of 1 done)" in empty.plan.text
+    assert "  - [x] #2 Read" in empty.plan.text
 
 
 def test_a_retyped_fact_can_still_be_superseded(empty: Desk) -> None:
@@ -70,16 +98,14 @@ def test_active_work_stays_current_after_an_editor_retyped_it(empty: Desk) -> No
 
 def test_a_conflict_that_an_editor_retyped_can_still_be_accepted(empty: Desk) -> None:
     """Typographic quotation marks leave a conflict block intact."""
-    state = empty.memory.state
-    epic = state.create(WorkKind.EPIC, "Write the chapters")
-    empty.go_on("We decided to print the plan.")
-    empty.state.edit(('Epic #1 "Write the chapters"', "All the chapters"))
-    state.create(WorkKind.STORY, "Livorno", parent=epic.id)
-    empty.go_on()
+    plan, text = DocumentName.WORK_PLAN, empty.plan.text
+    machine_writes(empty.memory, {plan: f"{text}\n- buy Anna's flour\n"})
+    empty.plan.edit(("Anna's flour", "Anna's rye flour"))
+    machine_writes(empty.memory, {plan: f"{text}\n- buy Anna's wheat flour\n"})
     ((_, block),) = empty.memory.documents.conflicts()
-    retype(empty.state)
+    retype(empty.plan)
     empty.memory.documents.resolve(block.id, accepted=True)
-    assert "- Epic #1 “Write the chapters”: 0 of 1 done" in empty.state.text
+    empty.plan.has_once("- buy Anna’s wheat flour")
     assert empty.memory.documents.conflicts() == []
 
 

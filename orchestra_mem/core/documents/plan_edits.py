@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.markdown import as_typed, split_blocks
+from orchestra_mem.core.documents.markdown import as_typed, is_plainer, split_blocks
 from orchestra_mem.core.documents.owned_lines import difference
 from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_section
 from orchestra_mem.work_types import WorkKind, WorkStatus
@@ -131,7 +131,7 @@ def _with_renamed(edits: Sequence[LineEdit], before: str, now: str) -> Iterator[
 
 
 def _is_new(title: str, was: str) -> bool:
-    return bool(title) and as_typed(title) != as_typed(was)
+    return bool(title) and (as_typed(title) != as_typed(was) or is_plainer(title, was))
 
 
 def _steps(text: str) -> list[tuple[str, str]]:
