@@ -277,7 +277,7 @@ class DocumentWriter:
             # The file with the person's edits is now empty or gone. An undo in their editor may bring this text back.
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
         # Before the write: from then on editors may have the text open, even if the write is never confirmed.
-        if self._is_own_later(name, plan.current or "", last):
+        if plan.current and self._is_own_later(name, plan.current, last):
             self.ledger.keep_written_file(name, plan.current)  # this ledger wrote it before it was put back
         self.ledger.keep_written_file(name, plan.merged)
         self.ledger.announce_write(name, plan.text, digest(plan.merged), plan.merged)
