@@ -277,6 +277,8 @@ class DocumentWriter:
             # The file with the person's edits is now empty or gone. An undo in their editor may bring this text back.
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
         # Before the write: from then on editors may have the text open, even if the write is never confirmed.
+        if plan.current and self._is_own_later(name, plan.current, last):
+            self.ledger.keep_written_file(name, plan.current)  # this ledger wrote it before it was put back
         self.ledger.keep_written_file(name, plan.merged)
         self.ledger.announce_write(name, plan.text, digest(plan.merged), plan.merged)
         if plan.current is not None:
@@ -305,6 +307,8 @@ class DocumentWriter:
         current = self.store.read_to_change(self.path(name))
         last = self.last_written(name, current)
         text = with_later_time(text, last.text or "")
+        if self._is_own_later(name, current or "", last):
+            text = with_later_time(text, current or "")  # an editor may have it open
         untouched = current is not None and last.digest == digest(current)
         since = self.clock() - _TOLD_FOR if current and current.strip() else self.clock()
         if any(notice.subject == name and notice.time <= since for notice in self.ledger.notices()):
@@ -343,6 +347,11 @@ class DocumentWriter:
         self.ledger.confirm_write(name, text, (untouched and last.digest) or "", current)
         self.ledger.note_read(name, ReadDocument(base=digest(text), file=digest(current), text=said))
         return None
+
+    def _is_own_later(self, name: str, text: str, last: WrittenDocument) -> bool:
+        """Check whether this ledger wrote a document before an older database was put back."""
+        known = last.text or ""
+        return is_later(text, known) and not self._origins.is_other(name, text, known)
 
     def _keep(self, name: str, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
         """Keep a text as a version; if a person wrote it, first keep the machine's text that they edited."""

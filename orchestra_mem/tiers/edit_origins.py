@@ -30,7 +30,8 @@ class EditOrigins:
         keys = signers(text)
         if not self.ledger.key or keys <= {self.ledger.key, *signers(own)} - {""}:
             return False
-        written = [*self.ledger.written_files(name)]
+        versions = [each for each in self.store.versions(name) if each.author is Author.MACHINE]  # an older database
+        written = [*self.ledger.written_files(name), *map(self.store.read_version, versions)]
         is_known = any(written_at(each) == written_at(text) for each in written)
         return not (is_known and keys <= {"", self.ledger.key}.union(*map(signers, written)))
 

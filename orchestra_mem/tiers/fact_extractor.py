@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.documents.fact_lines import Told, fact_edits, reworded, shows
+from orchestra_mem.core.documents.markdown import is_plainer
 from orchestra_mem.core.documents.owned_lines import Difference
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
@@ -375,7 +376,7 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
         is_replaced = status is MustKeepStatus.SUPERSEDED and fact.superseded_by
         fact = replace(fact, status=status if is_replaced else _STANDING)
     said = visible(reworded(fact.text, was[1] if was else "", now))
-    if shows(now, fact.text) or shows(said, fact.text):
+    if (shows(now, fact.text) or shows(said, fact.text)) and not is_plainer(said, fact.text):
         return fact
     if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
         return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))

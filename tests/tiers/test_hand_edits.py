@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 import textwrap
 from collections.abc import Callable
 from datetime import timedelta
@@ -1269,6 +1270,59 @@ def test_the_work_of_a_lost_database_is_in_its_plan(desk: Desk, tmp_path: Path, 
         headings = [row for row in again.plan.text.split("\n") if row.startswith("## ")]
         assert headings == ["## Immediate Next Steps", "## Prioritized Backlog", "## Future Work"]
         assert [problem["subject"] for problem in problems_of(memory)] == ["history"]
+
+
+def test_a_new_line_takes_no_number_of_the_work_of_a_lost_database(desk: Desk, tmp_path: Path, clock: Clock) -> None:
+    """A line that a person added above the plan's items, just before the database was lost, is numbered after them."""
+    epic = desk.work.create(WorkKind.EPIC, "Open the shop")
+    desk.work.create(WorkKind.STORY, "Build the cart", parent=epic.id)
+    desk.go_on()
+    desk.memory.close()
+    row = "- [ ] #1 Open the shop (epic, 0 of 1 done)\n"
+    desk.plan.edit((row, f"- [ ] Rent a stall\n{row}  - [ ] Buy a till\n"))
+    for path in (tmp_path / ".obra").glob("obra.db*"):
+        path.unlink()
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        again = Desk(memory, clock)
+        again.go_on()
+        items = sorted(memory.state.items(), key=lambda item: item.id)
+        assert [(item.id, item.title, item.parent) for item in items] == [
+            (1, "Open the shop", None), (2, "Build the cart", 1), (3, "Rent a stall", None), (4, "Buy a till", 1),
+        ]  # fmt: skip
+        again.plan.has_once("#2 Build the cart", "#3 Rent a stall", "#4 Buy a till")
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_tab_from_before_an_older_database_ends_nothing_that_came_since(
+    desk: Desk, tmp_path: Path, clock: Clock, is_moved: bool
+) -> None:
+    """An older database was put back, and the clock set back: a tab with a newer text is edited as before."""
+    desk.go_on("We decided to paint the shed.")
+    desk.memory.close()
+    kept = {path: path.read_bytes() for path in (tmp_path / ".obra").glob("obra.db*")}
+    clock.now += timedelta(days=2)
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        again = Desk(memory, clock)
+        again.go_on("Never sell the lamp.")
+        tab = again.state.text
+        again.state.save(f"{tab}\n## Notes\n\nAsk Joan.\n")
+        again.go_on("Always lock the shed.")
+    for path, content in kept.items():
+        path.write_bytes(content)
+    if is_moved:
+        shutil.copytree(tmp_path / ".obra", tmp_path / "moved")
+        shutil.rmtree(tmp_path / ".obra")
+        (tmp_path / "moved").rename(tmp_path / ".obra")
+    clock.now -= timedelta(days=1)
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        again = Desk(memory, clock)
+        again.go_on("Never burn the bread.")
+        again.state.save(tab.replace("sell the lamp", "sell the lamps"))
+        again.go_on()
+        said = {fact.text for fact in memory.facts()}
+        assert said > {"Never burn the bread.", "Always lock the shed.", "Never sell the lamps."}
+        assert "Never sell the lamp." not in said
+        again.state.has_once("Ask Joan.")
 
 
 def test_an_older_text_of_active_work_is_no_conflict(desk: Desk) -> None:

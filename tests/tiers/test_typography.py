@@ -40,6 +40,33 @@ def test_curly_quotes_reword_no_fact_and_add_none(empty: Desk) -> None:
     assert empty.memory.documents.conflicts() == []
 
 
+def test_an_editors_dash_that_a_person_corrects_is_a_rewording(empty: Desk) -> None:
+    """What an editor has made of a command is corrected by hand in a fact and in the title of a work item."""
+    empty.memory.state.create(WorkKind.EPIC, "Run git commit —amend")
+    empty.go_on("Always use “git commit —amend” here.")
+    for page in (empty.plan, empty.state):
+        page.save(page.text.replace("—amend", "--amend"))
+    empty.go_on()
+    assert [fact.text for fact in empty.memory.facts()] == ["Always use “git commit --amend” here."]
+    assert empty.memory.state.item(1).title == "Run git commit --amend"
+    empty.plan.has_once("- [ ] #1 Run git commit --amend (epic)")
+
+
+def test_a_retyped_title_stays_in_the_plan(empty: Desk) -> None:
+    """A person's dash and ellipsis stay in the line of a work item, and its figures stay current."""
+    epic = empty.memory.state.create(WorkKind.EPIC, "Write on... and on")
+    story = empty.memory.state.create(WorkKind.STORY, "Read -- at last", parent=epic.id)
+    empty.go_on("We decided to print the plan.")
+    empty.plan.save(empty.plan.text.replace("on... and", "on… and").replace("Read -- at", "Read — at"))
+    empty.go_on()
+    empty.plan.has_once("- [ ] #1 Write on… and on (epic, 0 of 1 done)", "  - [ ] #2 Read — at last (story)")
+    empty.memory.state.set_status(story.id, WorkStatus.IN_PROGRESS)
+    empty.memory.state.set_status(story.id, WorkStatus.DONE)
+    empty.go_on()
+    assert "(epic, 1 of 1 done)" in empty.plan.text
+    assert "  - [x] #2 Read" in empty.plan.text
+
+
 def test_a_retyped_fact_can_still_be_superseded(empty: Desk) -> None:
     """A rule whose quotation marks an editor replaced ends when a later rule says otherwise."""
     empty.go_on("We decided to store Anna's sessions in Postgres.")

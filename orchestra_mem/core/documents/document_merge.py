@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
@@ -301,7 +302,8 @@ def at_line(line: OwnedLine, row: str | None) -> dict[int, str | None]:
 
 def _form(line: OwnedLine) -> object:
     """Return a key that is equal for rows with the same content and state, whatever their formatting."""
-    return line.plan or as_typed(_LIST_MARK.sub("- ", squeeze(line.row)))
+    plan = line.plan and replace(line.plan, title=as_typed(line.plan.title))
+    return plan or as_typed(_LIST_MARK.sub("- ", squeeze(line.row)))
 
 
 def _words(line: OwnedLine) -> object:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from orchestra_mem.core.documents.alignment import reordered
 from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.markdown import as_typed, split_blocks
+from orchestra_mem.core.documents.markdown import as_typed, is_plainer, split_blocks
 from orchestra_mem.core.documents.owned_lines import difference
 from orchestra_mem.core.documents.plan_lines import FUTURE, PlanLine, next_step, plan_lines, work_section
 from orchestra_mem.work_types import WorkKind, WorkStatus
@@ -56,8 +56,9 @@ class Reordered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEdits:
-    """All edits of a plan: changed lines, added lines (top down), removed lines, and new orders of siblings.
+    """All edits of a plan: changed lines, added lines, removed lines, and new orders of siblings.
 
+    `added`: Top down, first those that bring a number along.
     `unread`: Items whose lines are gone, but whose numbers begin a row that is not parsed as a line of work.
     """
 
@@ -97,6 +98,7 @@ def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = 
     # A line that begins with a number in a form that is not parsed is not a new item.
     brought = {line.place for key, (old, (line, _)) in found.said.items() if not old and known(int(key)) is None}
     added = [line for line in new_lines if line.place in brought or not (line.number or line.struck)]
+    added.sort(key=lambda line: line.place not in brought)  # or another line might get a number that is brought along
     numbered = {line.place: _named(rows[line.place]) for line in added if not line.number}
     no_new = {place for place, number in numbered.items() if number in gone or (number and rows[place] in stood)}
     sections = {work_section(block) for block in split_blocks(now)}
@@ -129,7 +131,7 @@ def _with_renamed(edits: Sequence[LineEdit], before: str, now: str) -> Iterator[
 
 
 def _is_new(title: str, was: str) -> bool:
-    return bool(title) and as_typed(title) != as_typed(was)
+    return bool(title) and (as_typed(title) != as_typed(was) or is_plainer(title, was))
 
 
 def _steps(text: str) -> list[tuple[str, str]]:
