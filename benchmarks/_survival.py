@@ -335,8 +335,7 @@ class _Examination:
         # a document that cannot hold all facts shows those of the highest weight
         heaviest = max((fact.weight for fact in facts), default=0.0)
         for fact in [fact for fact in facts if fact.weight == heaviest][-_SHOWN_DECISIONS:]:
-            gone = fact.status is MustKeepStatus.REMOVED or fact.id in removed
-            if owners.get(fact.operation) in ended and not gone and f"(K{fact.id})" not in text:
+            if owners.get(fact.operation) in ended and fact.id not in removed and f"(K{fact.id})" not in text:
                 yield Violation(kind="document", text=f"decision K{fact.id} is not in the decision log")
 
     def _notes(self, notes: Sequence[str]) -> Iterator[Violation]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem.build import open_memory
+from orchestra_mem.core.documents.conflicts import Conflict, Merged, mark
 from orchestra_mem.core.documents.signature import timeless
 from orchestra_mem.faces.editing import SeenTexts
 from orchestra_mem.types import Author
@@ -443,20 +444,18 @@ def test_a_catalog_document_has_history_differences_and_earlier_texts(run: Any, 
 
 
 def test_a_conflict_in_a_catalog_document_is_listed_and_decided(run: Any) -> None:
-    """A conflict in the line that counts a catalog document's hidden items is listed and can be accepted."""
+    """A conflict block in a catalog document, as another machine may leave it, is listed and can be accepted."""
     document = _document(run, "catalog/ada")
     with open_memory(run.folder) as memory:
-        for number in range(201):
-            memory.catalog.store({"content": f"Shelf {number} holds jar {number}."}, agent="ada")
+        memory.catalog.store({"content": "Tea is at four."}, agent="ada")
         memory.write_catalog()
-        document.write_text(document.read_text().replace("1 more: `orch", "one more: `orch"))
-        memory.catalog.store({"content": "Shelf 999 holds jar 999."}, agent="ada")
-        memory.write_catalog()
+    text = f"{document.read_text()}\nMilk comes first.\n"
+    conflict = Conflict(line=text.count("\n"), base="Milk.", machine="Milk comes last.\n", person="Milk comes first.\n")
+    document.write_text(mark(Merged(text=text, conflicts=(conflict,))))
     (waiting,) = run.json("conflicts")
     assert (waiting["document"], waiting["path"]) == ("catalog/ada", str(document))
-    assert waiting["yours"].startswith("one more: ")
-    assert waiting["machine"].startswith("2 more: ")
+    assert (waiting["yours"], waiting["machine"]) == ("Milk comes first.\n", "Milk comes last.\n")
     assert f"conflict {waiting['id']} in line" in run("status")
     run("accept", waiting["id"])
-    assert "\n2 more: " in document.read_text()
+    assert "\nMilk comes last.\n" in document.read_text()
     assert run("conflicts") == "no conflicts\n"

@@ -109,7 +109,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     if request.param == "stdio":
         made, *warned = (folder.parent / "errors").read_text().splitlines()
         assert made == f"created a new memory in {folder / '.obra'}"
-        assert all("decision_log.md:18: is not UTF-8: 0xe9 at byte 9" in each for each in warned)
+        assert all("decision_log.md:19: is not UTF-8: 0xe9 at byte 9" in each for each in warned)
 
 
 def test_every_tool_says_what_it_costs_and_whether_it_changes_anything(server: Connection) -> None:
