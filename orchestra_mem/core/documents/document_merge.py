@@ -216,7 +216,7 @@ def _agreed(
         elif was:
             taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
             in_base |= at_line(was, mine.row if taken_back else None)
-        elif key[0] == "@" and not ahead:
+        elif key[0] == "@" and " " not in key and not ahead:
             in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
     loose = LooseFacts([person])
     for key in old.keys() - own.keys():
