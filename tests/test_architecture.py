@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_550,
-    "tests": 38_350,
+    "tests": 38_360,
     "benchmarks": 10_640,
 }
 MAX_MODULE_LINES = 400

@@ -1342,3 +1342,12 @@ def test_an_older_text_of_active_work_is_no_conflict(desk: Desk) -> None:
     desk.work.create(WorkKind.TASK, "Sand door 0", parent=1)
     desk.go_on()
     desk.state.has_once('- Epic #1 "Paint door 0": 0 of 1 done')
+
+
+def test_words_in_a_row_that_repeats_an_operation_stay(empty: Desk) -> None:
+    """What a person adds to a row of the machine's that repeats an operation outlasts the machine's row."""
+    empty.go_on("We decided to print the plan.")
+    row = next(row for row in empty.state.text.split("\n") if "(op 3): " in row)
+    empty.state.edit((row, f"{row} and Ann brought cake"))
+    empty.go_on(times=4)
+    empty.state.has_once("and Ann brought cake")
