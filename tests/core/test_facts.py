@@ -307,6 +307,8 @@ def test_state_fields_are_read() -> None:
         said: Json = {"id": "D-12", name: "Postgres", "reason": "We know it well."}
         assert _facts("decision", said) == [("decision", "Postgres")]
     assert _facts("decision", {"title": "Database", "chosen": "Postgres it is"}) == [("decision", "Postgres it is")]
+    rule = "Use feature flags for every risky change"
+    assert _facts("decision", {"text": rule}) == _facts("decision", rule) == [("decision", rule)]
 
 
 @pytest.mark.parametrize("outcome", ["PROCEED", "retry", "escalate", "completed"])
