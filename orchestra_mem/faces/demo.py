@@ -10,10 +10,8 @@ from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 from orchestra_mem import build
-from orchestra_mem.core.text import visible
 from orchestra_mem.faces.command import CommandResult, Invocation, command, option, recall_views, views
 from orchestra_mem.faces.records import counted, status_record
-from orchestra_mem.faces.status_lines import status_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -99,6 +97,9 @@ def _replay(run: Invocation, memory: OrchestratorContextManager, history: Histor
 
 def _view(record: Mapping[str, Any], expansion: Expansion | None) -> Iterator[RenderableType]:
     from rich.text import Text
+
+    from orchestra_mem.core.text import visible
+    from orchestra_mem.faces.status_lines import status_lines
 
     count, tokens, seconds = record["recorded"], record["recorded_tokens"], record["seconds"]
     yield Text("\n1. What was recorded", style="bold")
