@@ -61,7 +61,7 @@ def _resolve(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
 
 def _owned(phrase: Phrase, owner: Phrase, need: Need, talk: Talk) -> Resolution:
     """Resolve a phrase whose owner is an item or a person: "its tasks", "Dana's interview", "the first of them"."""
-    choice = Choice(replace(phrase, part=False, many=True if phrase.many is None else phrase.many), need, talk)
+    choice = Choice(phrase, need, talk)
     there = talk.find(WorkFilter(statuses=OPEN_STATUSES, limit=300)) if len(owner.words) == 1 else ()
     pool = choice.fitting(item for item in there if (item.assignee or "").casefold() == owner.words[0])
     if not pool:
