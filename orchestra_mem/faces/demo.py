@@ -116,7 +116,7 @@ def _view(record: Mapping[str, Any], expansion: Expansion | None) -> Iterator[Re
         "operations move to that document, it is compacted, and the next context starts a new epoch. This happened "
         f"{counted(record['refreshes'], 'time')}. `losses` lists the summaries; the newest:"
     )
-    yield from recall_views.losses_view(record["summaries"][-_MOST_SUMMARIES:], hint=False)
+    yield from recall_views.losses_view(record["summaries"][-_MOST_SUMMARIES:])
     if expansion is not None and expansion.summary is not None:
         yield Text(f"{expansion.reference} reads:")
         yield Text(indent(visible(expansion.summary.text.strip()), "  "))
