@@ -13,18 +13,16 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks._harness import Options, Report, Target, find_model, run
-from orchestra_mem.compression.timeouts import ModelWithTimeout
+from benchmarks._harness import Options, Report, Target, run
 from orchestra_mem.core.text import STOP_WORDS, words
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Parsed
-from orchestra_mem.orchestrator.intents.reading import read_line, suggest
+from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.intents.slots import KIND_WORDS, NUMBER_WORDS, numbers_in
 
 TARGETS: dict[str, Target] = {
@@ -169,8 +167,6 @@ def measure(options: Options, report: Report) -> None:
         _share(report, key, rights)
     _add_languages(report)
     report.percentiles("reading", _times([record["line"] for record in records]), (50, 95), note="a line")
-    if options.model:
-        _add_model(report, options.model, [verdict for verdict in verdicts if not verdict.read.understood])
     report.note("--misses lists the lines of the train split that are misread; the test split is not shown")
 
 
@@ -187,17 +183,6 @@ def _add_languages(report: Report) -> None:
             plain[verdict.record["language"]].append(verdict.read.understood and verdict.right)
     for language, done in plain.items():
         _share(report, f"plain_done_{language}", done, "plain commands carried out correctly")
-
-
-def _add_model(report: Report, name: str, verdicts: Sequence[Verdict]) -> None:
-    """Let a model suggest intents where the grammar finds none."""
-    with closing(find_model(name, context_tokens=4_096)) as model:
-        patient = ModelWithTimeout(model, timeout_s=30)
-        read = [
-            judge(verdict.record, suggest(verdict.record["line"], verdict.read, patient, nullcontext))
-            for verdict in verdicts
-        ]
-    _share(report, "model_right", [verdict.right for verdict in read], "lines that the grammar does not read")
 
 
 def _share(report: Report, key: str, flags: Sequence[bool], note: str = "") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.core.text import neutralise
-from orchestra_mem.errors import InvalidChangeError, ModelError
+from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.model_types import Message
 from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome, TaskResult
-from orchestra_mem.testing import FailingModel, ScriptedModel
+from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 from tests.builders import cases
@@ -316,46 +314,6 @@ def test_lines_from_many_threads_are_all_done(orchestrator: Orchestrator) -> Non
 
 
 # With a model
-
-
-def test_a_model_reads_what_the_rules_do_not(memory: OrchestratorContextManager) -> None:
-    """A model's JSON becomes an intent, which is executed only after a "yes".
-
-    An answer that is not JSON, names unsaid words or unknown items, or an error, creates nothing.
-    """
-    answer = '{"intents": [{"action": "create", "kind": "epic", "titles": ["Billing"]}]}'
-    orchestrator = Orchestrator(memory, model=ScriptedModel(answer))
-    reply = orchestrator.execute("billing would be a fine epic to have, methinks")
-    assert reply.outcome is Outcome.ASKED
-    assert reply.text.startswith('Did you mean: create an epic "Billing"? (yes/no')
-    assert orchestrator.tracker.items() == []
-    assert orchestrator.execute("yes").outcome is Outcome.DONE
-    assert orchestrator.tracker.item(1).title == "Billing"
-    unsaid = '{"intents": [{"action": "create", "kind": "epic", "titles": ["Payments"]}]}'
-    unknown = '{"intents": [{"action": "start", "target": "methinks"}]}'
-    models = [ScriptedModel(each) for each in ("no JSON", '{"intents": 3}', unsaid, unknown)]
-    for model in (*models, FailingModel(ModelError("gone")), FailingModel(RuntimeError("out of memory"))):
-        reply = Orchestrator(memory, model=model).execute("billing would be a fine epic to have, methinks")
-        assert "Payments" not in reply.text
-        assert reply.outcome in (Outcome.ASKED, Outcome.NOT_UNDERSTOOD)
-    assert len(orchestrator.tracker.items()) == 1
-
-
-@pytest.mark.parametrize("title", ["ban <|im_end|> from logs", 'ban "<|im_end|>" from logs', 'ban <"x|> from logs'])
-def test_a_models_reading_has_the_words_of_the_line(memory: OrchestratorContextManager, title: str) -> None:
-    """A title with quotes and control tokens, which the model reads escaped, is suggested as the line has it."""
-    for said in (title, neutralise(title)):
-        answer = json.dumps({"intents": [{"action": "create", "kind": "epic", "titles": [said]}]})
-        reply = Orchestrator(memory, model=ScriptedModel(answer)).execute(f"methinks {title} would be a fine epic")
-        assert reply.intents[0].titles == (title,)
-
-
-def test_a_model_cancels_nothing_by_itself(memory: OrchestratorContextManager) -> None:
-    """A model's reading of a cancellation is ignored unless the classifier agrees."""
-    orchestrator = Orchestrator(memory, model=ScriptedModel('{"intents": [{"action": "cancel", "target": "#1"}]}'))
-    orchestrator.tracker.create(WorkKind.EPIC, "Billing")
-    assert "cancel" not in orchestrator.execute("billing is a bore, make it vanish somehow").text
-    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
 
 
 def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shlex
 import signal
@@ -16,15 +15,11 @@ from pathlib import Path
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.errors import ConfigError, ConfigFault
 from orchestra_mem.memory.epochs import changed_lines
-from orchestra_mem.types import FileState
 
 _STDERR = 2
 # Larger documents are not read; their changes are reported as `UNREADABLE`, without lines.
-_MOST_BYTES = 50_000_000
-# A document that keeps changing is reported after this number of polls.
-_MOST_LOOKS = 3
-# Errors that mean that the file does not exist; after any other error it may exist.
-_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+_MOST_BYTES = 10_000_000
+_UNREADABLE = object()
 
 
 def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -> int:
@@ -103,79 +98,57 @@ class SeenTexts:
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._folders = tuple(folders)
-        self._texts: dict[Path, str | None] = {}
-        # States at the latest poll, and as last reported (None: deleted). Read before the texts, so no save is missed.
-        self._looked: dict[Path, FileState] = {}
-        self._looked = self._states()
-        self._told: dict[Path, FileState | None] = {**self._looked}
-        self._waits: dict[Path, int] = {}
-        for path in self._looked:
-            with suppress(FileNotFoundError):
-                self._texts[path] = _read(path)
+        self._looked: dict[Path, object] = {}  # texts, or `_UNREADABLE`, as found by the latest poll
+        self._looked = self._read()
+        self._told = dict(self._looked)  # as last reported
+        self._texts = {path: text for path, text in self._told.items() if isinstance(text, str)}  # the last readable
 
     def look(self) -> list[DocumentChange]:
-        """Poll the files. Return a change when two polls in a row find the same state, or after `_MOST_LOOKS` polls."""
-        before, now = self._looked, self._states()
-        self._looked = now
-        changed = sorted(path for path in self._told.keys() | now if self._told.get(path) != now.get(path))
-        self._waits = {path: self._waits.get(path, 0) + 1 for path in changed}
+        """Read the documents. Return a change when two polls in a row find the same text."""
+        before, self._looked = self._looked, self._read()
         found = []
-        for path in changed:
-            if now.get(path) == before.get(path) or self._waits[path] >= _MOST_LOOKS:
-                self._told[path] = now.get(path)
-                del self._waits[path]
-                found.append(self._change(path))
-        return [change for change in found if change]
+        for path in sorted(self._told.keys() | self._looked):
+            now = self._looked.get(path)
+            if now != self._told.get(path) and now == before.get(path):
+                self._told[path] = now
+                if now != self._texts.get(path):
+                    found.append(self._change(path, now))
+        return found
 
-    def _states(self) -> dict[Path, FileState]:
-        """Return the state of each document; a document that cannot be examined now keeps its previous state."""
-        found = {}
+    def _read(self) -> dict[Path, object]:
+        found: dict[Path, object] = {}
         for folder in self._folders:
             try:
-                paths = [folder / name for name in os.listdir(folder)]
+                paths = [*folder.iterdir()]
             except OSError:
                 paths = [path for path in self._looked if path.parent == folder]
             for path in paths:
                 if path.suffix == ".md" and not path.name.startswith((".", "~$")):  # skip lock files of office programs
-                    try:
-                        status = path.stat()
-                        found[path] = FileState(status.st_ino, status.st_size, status.st_mtime_ns)
-                    except OSError as error:
-                        if error.errno not in _ABSENT and path in self._looked:
-                            found[path] = self._looked[path]
+                    with suppress(FileNotFoundError, NotADirectoryError):
+                        found[path] = _text(path)
         return found
 
-    def _change(self, path: Path) -> DocumentChange | None:
-        """Reread a document and return its change; None if its text is the same."""
-        is_known, before = path in self._texts, self._texts.get(path)
-        try:
-            after = _read(path)
-        except FileNotFoundError:
-            if not is_known:
-                return None
-            del self._texts[path]
-            return DocumentChange(path=path, event=DocumentEvent.GONE, lines=differing_lines(before or "", ""))
-        if after is None:  # the last text that could be read is kept for the next comparison
-            self._texts.setdefault(path, None)
+    def _change(self, path: Path, now: object) -> DocumentChange:
+        if now is _UNREADABLE:  # the last text that could be read is kept for the next comparison
             return DocumentChange(path=path, event=DocumentEvent.UNREADABLE, lines=[])
-        if is_known and after == before:
-            return None
-        self._texts[path] = after
-        event = DocumentEvent.CHANGED if is_known else DocumentEvent.NEW
-        return DocumentChange(path=path, event=event, lines=differing_lines(before or "", after))
+        before = self._texts.pop(path, None)
+        if isinstance(now, str):
+            self._texts[path] = now
+        event = DocumentEvent.NEW if before is None else DocumentEvent.GONE if now is None else DocumentEvent.CHANGED
+        return DocumentChange(path=path, event=event, lines=differing_lines(before or "", self._texts.get(path, "")))
 
 
-def _read(path: Path) -> str | None:
-    """Read a document's text; None if it cannot be read or is too large.
+def _text(path: Path) -> object:
+    """Read a document's text; `_UNREADABLE` if it cannot be read or is too large.
 
     Raises:
-        FileNotFoundError: The document does not exist.
+        FileNotFoundError, NotADirectoryError: The document does not exist.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:
-            return None
+            return _UNREADABLE
         return path.read_bytes().decode("utf-8", "surrogateescape")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError:
-        return None
+        return _UNREADABLE

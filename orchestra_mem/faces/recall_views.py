@@ -147,7 +147,7 @@ def subject_of(summary: Summary) -> str:
     return summary.document or (f"level {summary.level}" if summary.level else f"session {summary.session[:8]}")
 
 
-def losses_view(summaries: Sequence[Summary], *, hint: bool = True) -> Iterator[RenderableType]:
+def losses_view(summaries: Sequence[Summary]) -> Iterator[RenderableType]:
     """Show the result of `losses`."""
 
     def row(each: Summary) -> Sequence[str | Text]:
@@ -159,7 +159,7 @@ def losses_view(summaries: Sequence[Summary], *, hint: bool = True) -> Iterator[
 
     return table_of(
         summaries, row, "|of|operations|tokens>|to>|ratio>|kept>|dropped identifiers",
-        empty="no summaries yet", hint="orchestra-mem expand S… shows the originals" if hint else "",
+        empty="no summaries yet", hint="orchestra-mem expand S… shows the originals",
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, TELLING, Action, Intent, Parsed
-from orchestra_mem.orchestrator.intents.reading import read_line, suggest
+from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.journal import LINE, UNDONE, CatalogHooks, Journal, line_record, said
 from orchestra_mem.orchestrator.resolving import (
     Resolver,
@@ -96,8 +96,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
     Args:
         memory: Memory that records everything. It stays open after the orchestrator has ended.
         tracker: Keeps the state of work; by default the memory's tracker.
-        model: Reads lines that the grammar cannot read, and formulates answers; by default the memory's model. Without
-            a model, the classifier reads those lines, and answers only quote the memory.
+        model: Formulates answers to "why"; by default the memory's model. Without one, they only quote the memory.
         agent: Name under which operations are recorded.
         confirm: Whether `cancel` and `undo` ask for confirmation.
         least_quality: Minimum quality of a task's result, 0 to 1; below it the task is retried, and finally fails.
@@ -114,9 +113,9 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         self._confirm = confirm
         self._journal = Journal(memory, self.tracker, agent)
         used = memory.model if model is None else language_model(model)
-        self._model = ModelWithTimeout(used, timeout_s=_ANSWER_TIMEOUT_S) if used else None
+        worder = ModelWithTimeout(used, timeout_s=_ANSWER_TIMEOUT_S) if used else None
         self._commands = Commands(self.tracker)
-        self._answers = Answers(memory, self.tracker, clock, self._model)
+        self._answers = Answers(memory, self.tracker, clock, worder)
         self._tasks = TaskRunner(journal=self._journal, hooks=self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
         self._lock = threading.RLock()
@@ -179,8 +178,8 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         parsed = nothing if is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
-        is_readable = len(line) <= _LONGEST and _WORD.search(line)
-        parsed = suggest(line, parsed, self._model, self.memory.foreground) if is_readable else nothing
+        if len(line) > _LONGEST or not _WORD.search(line):
+            parsed = nothing
         if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
             return self._run(line, parsed.intents, talk, {})
         if asked := self._question_in(line, talk):

@@ -18,8 +18,7 @@ Scored = tuple[Items, float]
 
 _CLOSE = 0.72  # ask if another candidate has more than this share of the best score
 _FLOOR = 0.15  # minimum score of an answer
-_ELSEWHERE = 0.65  # factor for a named item that was never mentioned; 1 if it was mentioned just now
-_UNFIT, _UNFIT_POINTED = 0.5, 0.95  # factor for a status that the command does not expect; second: with "this", "that"
+_UNFIT = 0.5  # factor for a status that the command does not expect
 _UNSPOKEN = 0.35  # score of an item that was not mentioned
 _MOST_FOUND, _MOST_TOLD, _PREFIX = 50, 4, 4
 
@@ -62,7 +61,7 @@ def _resolve(phrase: Phrase, need: Need, talk: Talk) -> Resolution:
 
 def _owned(phrase: Phrase, owner: Phrase, need: Need, talk: Talk) -> Resolution:
     """Resolve a phrase whose owner is an item or a person: "its tasks", "Dana's interview", "the first of them"."""
-    choice = Choice(replace(phrase, part=False, many=True if phrase.many is None else phrase.many), need, talk)
+    choice = Choice(phrase, need, talk)
     there = talk.find(WorkFilter(statuses=OPEN_STATUSES, limit=300)) if len(owner.words) == 1 else ()
     pool = choice.fitting(item for item in there if (item.assignee or "").casefold() == owner.words[0])
     if not pool:
@@ -139,11 +138,11 @@ class Choice:
         """Return the items with a fit above 0."""
         return tuple(item for item in items if self.fit(item) > 0)
 
-    def _wanted(self, items: Items, unfit: float = _UNFIT) -> float:
-        """Return a score factor: 1 if the command expects the statuses of all items, down to `unfit` if of none."""
+    def _wanted(self, items: Items) -> float:
+        """Return a score factor: 1 if the command expects the statuses of all items, down to `_UNFIT` if of none."""
         statuses = self._need.statuses
         share = sum(item.status in statuses for item in items) / len(items) if statuses and items else 1.0
-        return unfit + (1 - unfit) * share
+        return _UNFIT + (1 - _UNFIT) * share
 
     def picked(self, pool: Items, weight: float) -> Iterator[Scored]:
         """Yield the phrase's selections from a pool: the items at a position, the entire pool, or each item alone."""
@@ -164,33 +163,26 @@ class Choice:
         is_pronoun = not phrase.kind and not phrase.statuses
         points = phrase.text.lower().startswith(("this", "that"))  # means the newest mention, of one item or several
         weights = dict(talk.focus)
-        fits_last = bool(talk.seen) and any(map(self.fit, talk.seen[0].items))
-        if phrase.kind or (self._need.kinds and is_pronoun and not fits_last):
-            above = talk.above_focus(made_only=is_pronoun)
-            weights |= {each: max(weight, weights.get(each, 0.0)) for each, weight in above.items()}
         if points or not is_pronoun:
             weights |= talk.spoken_of
         elif talk.seen and len(talk.seen[0].items) > 1:  # all items of a list just shown are equally likely
             shown = [item.id for item in talk.seen[0].items]
             weights |= dict.fromkeys(shown, max(weights[each] for each in shown))
         rows = [(item, weight) for each, weight in weights.items() if (item := talk.item(each)) and self.fit(item)]
-        unfit = _UNFIT_POINTED if points else _UNFIT
-        yield from (((item,), weight * self._wanted((item,), unfit)) for item, weight in rows)
+        yield from (((item,), weight * self._wanted((item,))) for item, weight in rows)
         if not is_pronoun and all(weight < _FLOOR for _, weight in rows):
             where = WorkFilter(kinds=self._kinds, statuses=phrase.statuses, limit=_MOST_FOUND)
             yield from (((item,), _UNSPOKEN) for item in self.fitting(talk.find(where)))
 
     def _named(self) -> Iterator[Scored]:
-        """Resolve "the auth epic" by the words of titles; recently mentioned items score more."""
+        """Resolve "the auth epic" by the words of titles."""
         for item in self.named_items():
-            score = _ELSEWHERE + (1 - _ELSEWHERE) * self._talk.spoken_of.get(item.id, 0.0)
-            yield (item,), score * self.fit(item) * self._wanted((item,))
+            yield (item,), self.fit(item) * self._wanted((item,))
 
     def named_items(self) -> Items:
         """Return items that fit the phrase: items in focus, and items found by the first letters of its words."""
         phrase, talk = self._phrase, self._talk
-        near = map(talk.item, (*talk.focus, *talk.above_focus(made_only=False)))
-        found = {item.id: item for item in near if item}
+        found = {item.id: item for item in map(talk.item, talk.focus) if item}
         prefixes = " ".join(word[:_PREFIX] for word in phrase.words if len(word) > 1)
         for text in (prefixes,) if phrase.bare else (prefixes, ""):
             most = None if phrase.many and text else _MOST_FOUND  # "all login tasks" means every one

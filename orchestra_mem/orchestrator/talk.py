@@ -157,10 +157,10 @@ def intent_record(intent: Intent) -> dict[str, Json]:
     return {name: list(value) if name == "titles" else value for name, value in said if value}
 
 
-_ABOVE = 0.85  # weight of the parent of an item in focus, relative to the item
+_ABOVE = 0.85  # weight of the parent of items created together, relative to the mention
 _DECAY = 0.7  # weight of a mention relative to the next newer mention
 _OLDEST = 30
-_HIGHER, _ONE_OF_MANY, _RUN, _PAIR = 0.6, 0.48, 0.98, 0.45
+_ONE_OF_MANY, _RUN, _PAIR = 0.48, 0.98, 0.45
 _BY_PARENT, _COVERAGE = 0.55, 0.45
 
 Items = tuple[WorkItem, ...]
@@ -258,20 +258,6 @@ class Talk:
     def spoken_of(self) -> dict[int, float]:
         """Recency of each item's last mention, alone or with others, by id; 1 is the newest mention."""
         return {item.id: seen.weight for seen in reversed(self.seen) for item in seen.items}
-
-    def above_focus(self, *, made_only: bool) -> dict[int, float]:
-        """Return the focus of the ancestors of mentioned items by id, 0 to 1.
-
-        With `made_only`, return only the ancestors of created items: adding a story puts its epic in focus.
-        """
-        told = [seen for seen in self.seen if not made_only or seen.happening is Happening.CREATED]
-        rows = [
-            (parent.id, seen.weight * _ABOVE * _HIGHER**height)
-            for seen in told
-            for item in seen.items
-            for height, parent in enumerate(self.above(item))
-        ]
-        return dict(sorted(rows, key=lambda row: row[1]))
 
     @cached_property
     def subjects(self) -> Items:

@@ -41,42 +41,32 @@ def long_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_long_history_is_refreshed_compacted_and_told(long_history: Path, run: Any) -> None:
-    """The demo prints all sections within 80 columns, and its memory has the operations and summaries reported."""
+    """The demo prints all sections, and its memory has the operations and summaries reported."""
     shown = run("demo", "--repo", long_history, "--limit", "160")
     kept = shown.rpartition("orchestra-mem status -C ")[2].strip()
-    lines = shown.splitlines()
-    assert max(map(len, lines)) <= 80 or all(kept in line for line in lines if len(line) > 80)
     for title in (
-        "1. What was recorded", "2. The window over time", "3. What was compacted", "4. What the model would get",
-        "5. The documents",
+        "1. What was recorded", "2. What was compacted", "3. What the model would get",
+        "4. What the next run of the program remembers",
     ):  # fmt: skip
-        assert any(line.startswith(title) for line in lines), title
-    words = " ".join(shown.split())
-    assert "The newest 160 of its commits are used" in words
-    assert "160 operations of" in words
-    assert "They equal the data from git, value for value." in words
-    shares = lines[next(place for place, line in enumerate(lines) if line.startswith("2. ")) + 1].split()
-    assert len(shares) == 16
-    assert 70 <= max(int(share.rstrip("%")) for share in shares) <= 100
+        assert f"\n{title}\n" in shown, title
+    assert "160 operations of" in shown
+    assert "shows the operations as they were recorded:" in shown
     with open_memory(kept) as memory:
         assert len(memory.operations()) == 160
         assert memory.losses()
 
 
 def test_the_document_with_json_says_the_same(long_history: Path, run: Any) -> None:
-    """With `--json` the demo reports automatic refreshes, summaries, equal originals and usage within the window."""
+    """With `--json` the demo reports automatic refreshes, summaries, the context and the status of the memory."""
     record = run.json("demo", "--repo", long_history, "--limit", "160")
     assert record["recorded"] == 160
     assert record["window_tokens"] == 8192
     assert record["refreshes"] >= 2
-    assert not record["asked_refresh"]
     assert record["recorded_tokens"] > 8192
-    assert record["summaries"]
-    assert record["originals_equal"] is True
-    assert max(used for _, used, _ in record["usage"]) <= 8192
+    assert record["expanded"] in {f"S{each['id']}" for each in record["summaries"]}
     assert record["context"]["tokens"] <= record["context"]["budget_tokens"]
-    assert {name for name, path in record["documents"].items() if Path(path).is_file()} == {
-        "project_state", "work_plan", "decision_log", "session",
+    assert {name for name, path in record["status"]["documents"].items() if path and Path(path).is_file()} == {
+        "project_state", "work_plan", "decision_log",
     }  # fmt: skip
 
 

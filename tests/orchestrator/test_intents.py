@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,8 +16,9 @@ from orchestra_mem import Orchestrator, open_memory
 from orchestra_mem.orchestrator.intents import ASKS, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import MODEL
 from orchestra_mem.orchestrator.intents.grammar import as_command
-from orchestra_mem.orchestrator.intents.reading import intents_from_json, read_line
+from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.intents.slots import numbers_in, priority_in
+from orchestra_mem.work_types import WorkKind
 from tests.builders import cases
 from tests.timing import assert_linear
 
@@ -27,10 +27,12 @@ def _of(action: Action, **slots: object) -> Intent:
     return Intent(action=action, **slots)  # type: ignore[arg-type]
 
 
-PLAIN = {
-    line: replace(intents_from_json(json.dumps({"intents": [said]}))[0], sure=1.0)
-    for line, said in cases("plain_commands")
-}
+def _meant(said: dict[str, Any]) -> Intent:
+    kind = WorkKind(said["kind"]) if "kind" in said else None
+    return Intent(**said | {"action": Action(said["action"]), "kind": kind, "titles": tuple(said.get("titles", ()))})
+
+
+PLAIN = {line: _meant(said) for line, said in cases("plain_commands")}
 
 
 @pytest.mark.parametrize("unit", [".", "!", "<"])
@@ -161,10 +163,8 @@ def test_numbers_in_words_ranges_and_lists() -> None:
 
 
 def test_priorities_in_words() -> None:
-    """Priorities are recognised in words, with misspellings, and in phrases such as `not important`."""
-    assert [priority_in(text) for text in ("urgnet", "P2", "not important", "bump it up", "soon")] == [
-        "1", "2", "4", "higher", ""
-    ]  # fmt: skip
+    """Priorities are recognised in words and in phrases such as `not important`."""
+    assert [priority_in(text) for text in ("P2", "not important", "bump it up", "soon")] == ["2", "4", "higher", ""]
 
 
 def test_what_is_not_plain_is_suggested() -> None:
@@ -196,10 +196,3 @@ def test_writers_of_the_test_split_have_taught_nothing() -> None:
     train, test = load_records("train"), load_records("test")
     assert not {record["writer"] for record in train} & {record["writer"] for record in test}
     assert MODEL.stat().st_size <= 800_000
-
-
-def test_faults_of_an_answer_are_told_together() -> None:
-    """All faults of an answer are reported in one error, each with its path."""
-    answer = '{"intents": [{"action": "start", "count": -1}, {"action": "start", "other": 3}, "x"]}'
-    with pytest.raises(ValueError, match=r"(?s)intents\.0\.count.*intents\.1\.other.*intents\.2"):
-        intents_from_json(answer)

@@ -29,7 +29,7 @@ from orchestra_mem.faces.http.chat_additions import Additions
 from orchestra_mem.faces.http.context_routes import context_router, history_router
 from orchestra_mem.faces.http.document_routes import EventStreams, document_router, event_router, work_router
 from orchestra_mem.faces.http.guard import HANDLERS, PROBLEMS, Problem, RequestGuard
-from orchestra_mem.faces.http.json_answers import JsonResponse, components, example_of
+from orchestra_mem.faces.http.json_answers import JsonResponse, components
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.faces.http.web import document_pages, home_pages
 from orchestra_mem.faces.http.web.pages import load_templates
@@ -86,11 +86,6 @@ class _Application(FastAPI):
     def openapi(self) -> dict[str, Any]:
         told = super().openapi()
         told["components"]["schemas"] |= components()
-        routes = (route for path in told["paths"].values() for route in path.values())
-        answers = (answer for route in routes for answer in route["responses"].values())
-        for content in (each for answer in answers for each in answer.get("content", {}).values()):
-            if example := example_of(content.get("schema", {})):
-                content["example"] = example
         return told
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-import yaml
 from fastapi import Depends, Request
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 from pydantic.json_schema import models_json_schema
@@ -35,7 +34,6 @@ class Shape:
         self.name, self.kinds = name, kinds
 
 
-_PAGE = "Page"
 _DESCRIBED: dict[str, Any] = {}
 
 
@@ -55,22 +53,6 @@ def components() -> dict[str, Any]:
     _, made = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     found: dict[str, Any] = made["$defs"]
     return found
-
-
-@functools.cache
-def _examples() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "examples.yaml").read_text("utf-8"))
-    return found
-
-
-def example_of(schema: Mapping[str, Any]) -> object:
-    """Return an example of a schema from `schema_of`; None for any other schema."""
-    if "items" in schema:
-        return [example_of(schema["items"])]
-    name = schema.get("$ref", "").rpartition("/")[2]
-    if name.endswith(_PAGE):
-        return {"items": [_examples()[name.removesuffix(_PAGE)]], "total": 1, "limit": 50, "offset": 0}
-    return _examples().get(name)
 
 
 @functools.cache
@@ -187,7 +169,7 @@ def shown(kind: Any, status: int = 200, words: str = "The answer.") -> dict[int 
 
 def shown_page(kind: Any) -> dict[int | str, Any]:
     """Describe a page of a list for OpenAPI by the type of its items."""
-    page = Shape(f"{kind.__name__}{_PAGE}", items=list[kind], total=int, limit=int, offset=int)
+    page = Shape(f"{kind.__name__}Page", items=list[kind], total=int, limit=int, offset=int)
     return shown(page, words="A page of the list.")
 
 

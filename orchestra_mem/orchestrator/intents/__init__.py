@@ -55,8 +55,8 @@ class Intent:
     or to ask about; `other` is the blocker, the dependency, or the parent of new items. An `add` with a target moves
     the target under `other`. `value` is the assignee ("me" for the speaker, "" for nobody), the priority ("1" to "5",
     "higher", "lower"; for new items only a number), the new title, the time, the reason, the search query, or the text
-    of a note, decision or report. `sure` is the confidence, 0 to 1: 1 for an intent read by the grammar, the action's
-    probability for the classifier, a constant for a language model.
+    of a note, decision or report. `sure` is the confidence, 0 to 1: 1 for an intent read by the grammar, else the
+    action's probability for the classifier.
     """
 
     action: Action

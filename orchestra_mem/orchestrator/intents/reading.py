@@ -1,24 +1,14 @@
-"""Read lines: the grammar gives certain results; the classifier and a language model only make suggestions.
-
-The language model answers in JSON under a schema; its answer is checked and remains a suggestion.
-"""
+"""Read lines: the grammar gives certain results; the classifier only makes suggestions."""
 
 from __future__ import annotations
 
-import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice, pairwise, product
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from orchestra_mem.compression.timeouts import ModelWithTimeout
-from orchestra_mem.core.prompts import intent_prompt
-from orchestra_mem.errors import ModelError
-from orchestra_mem.orchestrator.intents import DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents import Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import (
     FRAGMENT,
     NOTHING,
@@ -31,10 +21,7 @@ from orchestra_mem.orchestrator.intents.classifier import (
 )  # fmt: skip
 from orchestra_mem.orchestrator.intents.grammar import as_command, borders, parse_line
 from orchestra_mem.orchestrator.intents.languages import parse_foreign
-from orchestra_mem.orchestrator.intents.slots import PRIORITY_WORDS, fill, title_in
-from orchestra_mem.work_types import WorkKind
-
-logger = logging.getLogger(__name__)
+from orchestra_mem.orchestrator.intents.slots import fill, title_in
 
 _MOST_OFFERED, _MOST_PIECES, _MOST_BORDERS = 3, 4, 12
 _WORTH_WEIGHING = 0.02  # drop actions and taggings with less than this share of the best probability
@@ -47,9 +34,6 @@ _LEAST = 0.02  # minimum probability of an action to be offered
 _NO_COMMAND = frozenset({NOTHING, FRAGMENT})
 _REMEMBERED = 64  # cached pieces of lines
 _LONGEST = 2_000  # characters; the rest of a line is ignored
-MAX_INTENTS, MAX_TITLES, MAX_COUNT = 16, 100, 1_000
-_SURE = 0.7  # for all model answers, because models report no meaningful confidence
-_ANSWER_TOKENS = 400
 
 
 def read_line(line: str, titles: Sequence[str] = (), reader: Reader | None = None) -> Parsed:
@@ -218,65 +202,3 @@ def _merged(intents: Sequence[Intent]) -> tuple[Intent, ...]:
         for at, intent in enumerate(intents)
         if not (at and intent.action is intents[at - 1].action and intent.target in _AGAIN and not intent.titles)
     )
-
-
-def suggest(
-    line: str, parsed: Parsed, model: ModelWithTimeout | None, foreground: Callable[[], AbstractContextManager[None]]
-) -> Parsed:
-    """Put a language model's reading of a line before the classifier's suggestions; `understood` stays False.
-
-    The reading is dropped if it contains text that the line lacks, or a destructive action that the classifier did not
-    find. If the grammar has read the line, or the model fails or is None, `parsed` is returned unchanged. `foreground`
-    returns a context manager that keeps background jobs away from the model.
-    """
-    if parsed.understood or model is None:
-        return parsed
-    try:
-        with foreground():
-            schema, prompt = ReadIntents.model_json_schema(), intent_prompt(line)
-            answer = model.ask(prompt, max_tokens=_ANSWER_TOKENS, schema=schema)
-        intents = intents_from_json(answer.text)
-    except (ModelError, ValueError) as error:
-        logger.warning("the model could not read a line: %s", error)
-        return parsed
-    known = {intent.action for intent in parsed.intents}
-    if any(intent.action in DESTRUCTIVE - known or not _stands_in(intent, line) for intent in intents):
-        return parsed
-    command = "; ".join(map(as_command, intents)) if all(map(as_command, intents)) else ""
-    return replace(parsed, intents=intents, nearest=tuple(filter(None, dict.fromkeys([command, *parsed.nearest])))[:3])
-
-
-class ReadIntent(BaseModel):
-    """One command or question in the line."""
-
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
-    action: Action
-    kind: WorkKind | None = None
-    count: int = Field(0, ge=0, le=MAX_COUNT, strict=True)
-    titles: tuple[str, ...] = Field((), max_length=MAX_TITLES)
-    target: str = ""
-    other: str = ""
-    value: str = ""
-
-
-class ReadIntents(BaseModel):
-    """All commands and questions in the line; an empty list if there are none."""
-
-    model_config = ConfigDict(extra="forbid")
-    intents: list[ReadIntent] = Field(max_length=MAX_INTENTS)
-
-
-def intents_from_json(answer: str) -> tuple[Intent, ...]:
-    """Parse a model's answer; a truncated answer is invalid.
-
-    Raises:
-        ValueError: The text does not match the schema; the message lists all faults with their locations.
-    """
-    return tuple(Intent(**dict(read), sure=_SURE) for read in ReadIntents.model_validate_json(answer).intents)
-
-
-def _stands_in(intent: Intent, line: str) -> bool:
-    """Check whether a line contains every text of an intent, ignoring case and spacing; priorities are exempt."""
-    value = "" if intent.action is Action.PRIORITISE and intent.value in PRIORITY_WORDS.values() else intent.value
-    told = (" ".join(said.casefold().split()) for said in (intent.target, intent.other, value, *intent.titles))
-    return all(said in " ".join(line.casefold().split()) for said in told)
