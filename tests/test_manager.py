@@ -275,29 +275,6 @@ def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path,
         assert_whole(one)
 
 
-def test_one_flushes_while_the_other_records(tmp_path: Path) -> None:
-    """While one memory flushes repeatedly, no operation that the other records is lost or doubled."""
-    with open_memory(tmp_path, config=CONFIG) as one, open_memory(tmp_path, config=CONFIG) as two:
-        ended = threading.Event()
-
-        def flush() -> int:
-            count = 0
-            while not ended.is_set():
-                count += two.flush_session() is not None
-            return count
-
-        with ThreadPoolExecutor(2) as pool:
-            flushes = pool.submit(flush)
-            try:
-                record(one, 150)
-            finally:
-                ended.set()
-            assert flushes.result() > 0
-        one.get_stats()
-        assert ids(one.operations()) == list(range(1, 151))
-        assert_whole(one)
-
-
 # Failures
 
 
