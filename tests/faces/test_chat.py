@@ -259,6 +259,24 @@ def test_a_restart_changes_no_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 torn.write(b'\n["torn')
 
 
+def test_a_chat_may_change_between_servers(chat: Chat, tmp_path: Path) -> None:
+    """If two servers answer a chat in turn, each prompt begins with the previous one."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    talk: list[Any] = []
+    with listening(guarded(chat.memory, tmp_path)) as url, client_of(url) as other:
+        clients = chat.client, other
+        before: list[Any] = []
+        for number, question in enumerate(["Where do the sessions live?", "Since when?", "Is there a balancer?"]):
+            talk.append(user(question))
+            chat.llama.whole = True
+            clients[number % 2].chat.completions.create(model="local", messages=talk)
+            prompt = chat.sent()
+            assert prompt[: len(before)] == before
+            before = prompt
+            talk.append(said("The answer is 42."))
+    assert "Redis" in str(before[0])
+
+
 def test_what_is_kept_of_additions_is_bounded(chat: Chat, tmp_path: Path) -> None:
     """The file of additions is halved at 16 MB, and the newest stay; a chat goes on where it cannot be written."""
     chat.memory.record_operation("decision", {"text": REDIS})
