@@ -12,7 +12,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -214,17 +214,8 @@ def _measure_locomo(options: Options, report: Report) -> None:
     if not path.exists():
         report.unmeasured("locomo_answer_tokens_at_20", f"{path} is missing")
         return
-    whole = answer_share(path, _compress)
-    report.add("locomo_answer_tokens_at_20", whole["mean"], n=len(whole) - 1, note="a conversation as one text")
-    by_session = answer_share(path, _compress, by_session=True)
-    report.add("locomo_answer_tokens_by_session", by_session["mean"], n=len(by_session) - 1,
-               note="each session separately")  # fmt: skip
-    turns = sum(len(s) for sample in json.loads(path.read_text(encoding="utf-8")) for s in passages_of(sample))
-    report.note(f"locomo: {turns:,} turns")
-
-
-def _compress(passages: list[Passage], budget_chars: int) -> str:
-    return render(extract(passages, budget=budget_chars))
+    shares = answer_shares(path)
+    report.add("locomo_answer_tokens_at_20", sum(shares) / len(shares), n=len(shares), note="of each conversation")
 
 
 def _measure_dialogues(options: Options, report: Report) -> None:
@@ -232,11 +223,8 @@ def _measure_dialogues(options: Options, report: Report) -> None:
     chosen = dialogues[:: max(1, len(dialogues) // _QUICK_DIALOGUES)] if options.quick else dialogues
     found: dict[str, list[Judged]] = {kind: [] for kind in KINDS}
     unread: list[Judged] = []
-    verbatim = 0
     for dialogue in chosen:
-        judged_of, word_for_word = _judged(dialogue, dialogues)
-        verbatim += word_for_word
-        for judged in judged_of:
+        for judged in _judged(dialogue, dialogues):
             found[judged.fact["kind"]].append(judged)
             if is_unread(dialogue):
                 unread.append(judged)
@@ -253,19 +241,17 @@ def _measure_dialogues(options: Options, report: Report) -> None:
         marked = sum(judged.kept and judged.marked for judged in reversals)
         report.add(key, marked / len(reversals), n=len(reversals),
                    note="reversed decisions that are shown as reversed, or not shown")  # fmt: skip
-    report.add("turns_not_compacted", verbatim, n=len(chosen), note="turns of the dialogues that were kept verbatim")
     fresh = load_dialogues(_HERE / "data" / "fresh-dialogues.jsonl")[:: 3 if options.quick else 1]
-    kept = [judged for dialogue in fresh for judged in _judged(dialogue, dialogues)[0]]
+    kept = [judged for dialogue in fresh for judged in _judged(dialogue, dialogues)]
     report.add("rules_kept_fresh", _share_kept(kept), n=len(kept),
                note=f"the same for {len(fresh)} dialogues written after all rules were fixed")  # fmt: skip
 
 
-def _judged(dialogue: dict[str, Any], dialogues: list[dict[str, Any]]) -> tuple[list[Judged], int]:
-    """Judge a dialogue's facts after compaction, and count the turns that were still in the context verbatim."""
+def _judged(dialogue: dict[str, Any], dialogues: list[dict[str, Any]]) -> list[Judged]:
+    """Judge a dialogue's facts after compaction."""
     others = [other for other in dialogues if other is not dialogue]
     at = int(dialogue["id"][1:]) % len(others)
-    context, word_for_word = after_compactions(dialogue, [*others[at:], *others[:at]])
-    return judge_dialogue(dialogue, context), word_for_word
+    return judge_dialogue(dialogue, after_compactions(dialogue, [*others[at:], *others[:at]]))
 
 
 def _share_kept(judged: list[Judged]) -> float:
@@ -275,55 +261,33 @@ def _share_kept(judged: list[Judged]) -> float:
 ANSWERABLE_CATEGORIES = frozenset({1, 2, 4})
 """Multi-hop, temporal and single-hop questions; category 3 needs knowledge that is not in the conversation."""
 
-Compress = Callable[[list[Passage], int], str]
-"""Compacts passages to at most the given number of characters."""
-
 _SHARE = 0.2
 """The budget of a compacted conversation, as a share of its plain text (`speaker: text` lines)."""
 
 _TOKEN = re.compile(r"[a-z0-9]+")
 
 
-def answer_share(data_path: Path, compress: Compress, *, by_session: bool = False) -> dict[str, float]:
-    """Measure the share, 0 to 1, of the gold answers' content words that the compacted conversations still contain.
+def answer_shares(path: Path) -> list[float]:
+    """Return for each conversation the share, 0 to 1, of the gold answers' content words that its extract contains.
 
-    Words are lower-case runs of letters and digits, stemmed, without stop words, each counted once per answer. A
-    conversation's figure sums over its questions of `ANSWERABLE_CATEGORIES`; `mean` is the mean over the conversations.
-
-    Args:
-        data_path: The conversations.
-        compress: Gets the passages and the budget in characters.
-        by_session: Compact each session separately and join the results, as piecewise compaction does.
-
-    Raises:
-        ValueError: A compacted text is longer than its budget.
+    Words are lower-case runs of letters and digits, stemmed, without stop words, each counted once per answer, over the
+    questions of `ANSWERABLE_CATEGORIES`. A conversation is compacted as one text.
     """
-    figures = {}
-    for sample in json.loads(Path(data_path).read_text(encoding="utf-8")):
-        sessions = passages_of(sample)
-        groups = sessions if by_session else [[passage for session in sessions for passage in session]]
-        compacted = "\n".join(_within_budget(group, compress) for group in groups)
-        figures[str(sample["sample_id"])] = _kept(sample, _stems(compacted))
-    figures["mean"] = sum(figures.values()) / len(figures)
-    return figures
+    samples = json.loads(path.read_text(encoding="utf-8"))
+    return [_kept(sample, _stems(_extract(_passages_of(sample)))) for sample in samples]
 
 
-def passages_of(sample: dict[str, Any]) -> list[list[Passage]]:
-    """Return a conversation's turns as passages, one list per session; keys count from 1."""
-    sessions: list[list[Passage]] = []
-    key = 0
-    for session in sample["sessions"]:
-        passages = []
-        for turn in session["turns"]:
-            key += 1
-            passages.append(Passage(key=key, text=turn["text"], speaker=turn["speaker"], when=session["date_time"]))
-        sessions.append(passages)
-    return sessions
+def _passages_of(sample: dict[str, Any]) -> list[Passage]:
+    turns = [(turn, session["date_time"]) for session in sample["sessions"] for turn in session["turns"]]
+    return [
+        Passage(key=key, text=turn["text"], speaker=turn["speaker"], when=when)
+        for key, (turn, when) in enumerate(turns, start=1)
+    ]
 
 
-def _within_budget(passages: list[Passage], compress: Compress) -> str:
+def _extract(passages: list[Passage]) -> str:
     budget = int(_SHARE * sum(len(passage.speaker) + len(passage.text) + len(": \n") for passage in passages))
-    compacted = compress(passages, budget)
+    compacted = render(extract(passages, budget=budget))
     if len(compacted) > budget:
         raise ValueError(f"compacted to {len(compacted)} characters, over the budget of {budget}")
     return compacted

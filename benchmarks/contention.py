@@ -235,7 +235,6 @@ def measure(options: Options, report: Report) -> None:
         for name, seen in phases.items():
             what = f"{PROCESSES} processes of {THREADS} threads, {name}"
             report.add(f"{name}_records_per_s", seen.counts["record"] / seconds, n=seen.counts["record"], note=what)
-            report.add(f"{name}_reads_per_s", seen.counts["read"] / seconds, n=seen.counts["read"], note=what)
             report.percentiles(f"{name}_record", seen.record_ms, (50, 99), note="one of 32 concurrent callers")
         for key in ("refresh", "flush", "kill"):
             report.add(f"{key}_count", phases["disturbed"].counts[key], note="during the disturbed phase")

@@ -27,13 +27,10 @@ within 2 s before any context had them do not count; lines that no context had u
 
 `noop_bytes_changed`: bytes that change when odd documents are cut and joined, merged with an unchanged text of the
 machine, and refreshed without news, not counting the lines that hold the time.
-
-`python benchmarks/edits.py --life 12` repeats one project (timing varies) and keeps its folder.
 """
 
 from __future__ import annotations
 
-import logging
 import random
 import re
 import shutil
@@ -242,20 +239,6 @@ def tell(lives: Sequence[Life], report: Report) -> None:
         report.add(f"{key}_count", sum(life.seen.counts[key] for life in lives), note="by the machine, meanwhile")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Measure, or repeat one project."""
-    if arguments[:1] != ["--life"]:
-        return run("edits", measure, TARGETS, arguments)
-    logging.getLogger("orchestra_mem").addHandler(logging.NullHandler())
-    project = Path(tempfile.mkdtemp(prefix="edits-"))
-    life = live(int(arguments[1]), _ROUNDS, project)
-    for key, found in life.found.items():
-        for text in found:
-            print(f"[{key}] {text}")
-    print(f"{project}: {dict(life.seen.counts)}")
-    return int(any(life.found[key] for key in TARGETS if key in life.found))
-
-
 PIECES = (
     "plain words", "\ttab and trailing blanks   ", "line with a hard break  \nand more", "Setext heading\n===",
     "Another one\n---", "```python\n## no heading\n- no item\n```", "~~~\n### [10:00] no entry (K3)\n~~~",
@@ -344,4 +327,4 @@ def difference(before: bytes, after: bytes) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run("edits", measure, TARGETS))

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-import psutil
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import Options, Report, Target, fresh, percentile, run, say
@@ -63,7 +61,6 @@ class Growth:
     contexts: int = 0
     documents: list[tuple[int, int]] = field(default_factory=list)
     epochs: int = 0
-    database_mb: float = 0.0
     fresh_ms: list[float] = field(default_factory=list)
     beside_ms: list[float] = field(default_factory=list)
 
@@ -98,7 +95,6 @@ def grow(length: Length) -> Growth:
             if number % max(2_500, length.operations // 100) == 0:
                 tell(length, number, time.monotonic() - started)
         beside(memory, clock, length, growth)
-        growth.database_mb = sum(file.stat().st_size for file in Path(folder, ".obra").glob("obra.db*")) / 2**20
     return growth
 
 
@@ -157,17 +153,15 @@ RSS_OPERATIONS = 10_000
 
 def measure_memory(quick: bool, report: Report) -> None:
     """Measure the peak resident memory of fresh processes that record 10,000 operations with default settings."""
-    beyond, with_ranks, imports = list[float](), list[float](), list[float]()
+    beyond, with_ranks = list[float](), list[float]()
     for _ in range(1 if quick else 5):
         say("growth: memory of a fresh process")
         imported, loaded, most = (int(part) / 2**20 for part in fresh(RSS, str(RSS_OPERATIONS)).split())
         beyond.append(most - loaded)
         with_ranks.append(most - imported)
-        imports.append(imported)
     note = f"highest during {RSS_OPERATIONS:,} records, minus imports and tokenizer ranks; median of processes"
     report.add("rss_beyond_imports_mb", statistics.median(beyond), n=len(beyond), note=note)
     report.add("rss_beyond_imports_and_ranks_mb", statistics.median(with_ranks), n=len(beyond), note="with the ranks")
-    report.add("rss_of_imports_mb", statistics.median(imports), n=len(beyond), note="interpreter, package, psutil")
 
 
 def measure(options: Options, report: Report) -> None:
@@ -189,18 +183,12 @@ def measure(options: Options, report: Report) -> None:
     long = [window for window, (each, _) in results.items() if each.operations >= 10 * FIRST]
     slope = max(figures[f"session_doc_growth_exponent_{window}"].value for window in long)
     report.add("session_doc_growth_exponent", slope, n=len(main.documents), note=f"the highest of windows {long}")
-    report.add("rss_at_end_mb", psutil.Process().memory_info().rss / 2**20, note="total of this process")
 
 
 def add_growth(report: Report, suffix: str, length: Length, growth: Growth) -> None:
     """Report one session."""
     early, late = percentile(growth.early_ms, 50), percentile(growth.late_ms, 50)
-    at = f"operation {length.operations:,}"
-    report.add(f"record_p50_early_ms{suffix}", early, n=len(growth.early_ms), note=f"from operation {FIRST:,}")
-    report.add(f"record_p50_late_ms{suffix}", late, n=len(growth.late_ms), note=f"up to {at}")
-    report.add(f"record_p99_early_ms{suffix}", percentile(growth.early_ms, 99), n=len(growth.early_ms))
-    report.add(f"record_p99_late_ms{suffix}", percentile(growth.late_ms, 99), n=len(growth.late_ms))
-    report.add(f"record_slowdown{suffix}", late / early, n=len(growth.late_ms))
+    report.add(f"record_slowdown{suffix}", late / early, n=len(growth.late_ms), note=f"p50 of {early:.2f} ms at first")
     report.add(
         f"record_slowdown_side_by_side{suffix}", percentile(growth.beside_ms, 50) / percentile(growth.fresh_ms, 50),
         n=len(growth.beside_ms), note="compared with a new session, alternating",
@@ -210,9 +198,10 @@ def add_growth(report: Report, suffix: str, length: Length, growth: Growth) -> N
         note=f"{growth.largest_context:,} tokens, {growth.epochs:,} epochs",
     )  # fmt: skip
     tokens = [size for _, size in growth.documents]
-    report.add(f"session_doc_growth_exponent{suffix}", exponent(growth.documents), n=len(tokens))
-    report.add(f"session_doc_tokens{suffix}", tokens[-1], n=len(tokens), note=f"at {at}; at most {max(tokens):,}")
-    report.add(f"database_mb{suffix}", growth.database_mb, note=f"at {at}")
+    report.add(
+        f"session_doc_growth_exponent{suffix}", exponent(growth.documents), n=len(tokens),
+        note=f"{tokens[-1]:,} tokens at operation {length.operations:,}, at most {max(tokens):,}",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -191,7 +191,6 @@ def measure(options: Options, report: Report) -> None:
     for name, result in results.items():
         n, note = len(result["status_ms"]), f"{result['items']:,} items"
         report.add(f"status_p95_ms_{name}", percentile(result["status_ms"], 95), n=n, note=note)
-        report.add(f"status_max_ms_{name}", max(result["status_ms"]), n=n, note=note)
         report.add(f"text_p95_ms_{name}", percentile(result["text_ms"], 95), n=len(result["text_ms"]), note=note)
         report.add(f"change_p95_ms_{name}", percentile(result["change_ms"], 95), n=len(result["change_ms"]), note=note)
         report.add(f"context_share_{name}", result["share"], n=_OPERATIONS, note=note)

@@ -10,7 +10,7 @@ what the line expects, and declines if no option does; likewise he declines a qu
 the dialogue says yes. The effect of an option is found by trying it and restarting the dialogue if it was wrong. What
 is still not done he then repeats in plain commands; wrong changes are not undone.
 
-`--train` drives the train split instead, `--misses` lists the lines that went wrong there.
+`--misses` lists the lines of the train split that went wrong.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from orchestra_mem.work_types import WorkItem
 TARGETS: dict[str, Target] = {"wrong_changes": ("<=", 0.005), "end_states_right": (">=", 0.75)}
 DATA = Path(__file__).resolve().parent / "data" / "talks.jsonl"
 EXPECTATIONS = ("made", "then", "tells", "nothing", "asks", "remembers")
-_MISSES, _TRAIN = "--misses", "--train"
+_MISSES = "--misses"
 _BETWEEN_LINES, _THINKING = timedelta(seconds=20), timedelta(milliseconds=5)
 _WORD = re.compile(r"\w+")
 _FIELDS = ("status", "assignee", "priority", "parent", "waits_for", "title")
@@ -343,8 +343,7 @@ def driven(talk: Talk) -> tuple[list[Verdict], bool]:
 
 def measure(options: Options, report: Report) -> None:
     """Drive all dialogues and report the shares."""
-    split = "train" if _TRAIN in sys.argv else "test"
-    ended = [driven(talk) for talk in load_talks() if talk.split == split]
+    ended = [driven(talk) for talk in load_talks() if talk.split == "test"]
     verdicts = [verdict for each, _ in ended for verdict in each]
     wrong = [bool(verdict.wrong) for verdict in verdicts]
     report.add("wrong_changes", _share(wrong), n=len(wrong), note="something changed that must not change")
@@ -379,4 +378,4 @@ if __name__ == "__main__":
     if _MISSES in sys.argv:
         list_misses()
         sys.exit(0)
-    sys.exit(run("talks", measure, TARGETS, [each for each in sys.argv[1:] if each != _TRAIN]))
+    sys.exit(run("talks", measure, TARGETS))

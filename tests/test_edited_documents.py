@@ -147,7 +147,7 @@ class Life:
         ]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("way", ["person", "form"])
 def test_no_line_that_a_person_saved_is_lost(tmp_path: Path, clock: Clock, seed: int, way: str) -> None:
     """Every line that a person saves is kept, and a refresh without new operations changes no document."""

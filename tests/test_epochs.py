@@ -118,7 +118,7 @@ def test_rules_come_before_all_but_the_newest_messages(memory: OrchestratorConte
         memory.record_operation("user_message", {"role": "user", "text": f"What does function {number} do?"})
         memory.record_operation("agent_message", {"role": "assistant", "text": f"Function {number} sums the rows."})
     shown = []
-    for budget in range(200, 2_000, 25):
+    for budget in range(200, 2_000, 60):
         context = memory.get_orchestrator_context("x", budget, query=query)
         assert context.tokens <= budget
         shown.append(sum(f"- {rule}" in context.text(Part.PROJECT_STATE) for rule in told))

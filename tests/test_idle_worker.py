@@ -15,7 +15,6 @@ from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.core.summaries.drafts import Draft, Material, draft_of
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.retrieval.indexer import Backlog
 from orchestra_mem.tiers.fact_extractor import FactExtractor
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.conftest import Clock
@@ -81,29 +80,6 @@ def test_many_operations_are_indexed_before_the_first_search_and_a_few_are_not(
             time.sleep(1)
             assert not index.exists()
     until(index.exists)
-
-
-def test_indexing_rests_while_a_program_records(
-    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While a program records, the index is updated in about one step a second; afterwards it is completed."""
-    for number in range(1_000):
-        memory.record_operation("note", {"text": f"Lamp {number} was changed." * 20})
-    search = memory._parts.search.open()
-    steps: list[float] = []
-    step = search.indexer.catch_up
-
-    def counted(within_s: float | None = None, *, embeds: bool = True) -> Backlog:
-        steps.append(time.monotonic())
-        return step(min(within_s or 0, 0.01), embeds=embeds)
-
-    monkeypatch.setattr(search.indexer, "catch_up", counted)
-    search.follow()
-    end = time.monotonic() + 2.5
-    while time.monotonic() < end:
-        memory.record_operation("note", {"text": "Another lamp was changed."})
-    assert len(steps) <= 5
-    until(lambda: not search.indexer.backlog())
 
 
 def test_the_documents_are_the_same_with_and_without_a_pause(tmp_path: Path) -> None:

@@ -454,19 +454,6 @@ def test_what_people_had_edited_before_is_left_to_extraction(tmp_path: Path, clo
             memory.compression.redo(first.id)
 
 
-def test_a_kill_between_ledger_and_document_is_mended(tmp_path: Path, clock: Clock) -> None:
-    """After a kill between ledger and document, the next start writes the ledger's text to the document."""
-    with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
-        record_and_refresh(memory, clock)
-        number = improve_all(memory)[0]
-    draft = place_draft(tmp_path, number)
-    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
-        assert draft.text.strip() in text_of(memory)
-        assert draft.base.strip() not in text_of(memory).replace(draft.text.strip(), "")
-        memory.refresh()
-        assert memory.compression.stories(memory.losses())[number - 1].draft is None
-
-
 @pytest.mark.parametrize("missing", [False, True])
 def test_a_draft_of_another_text_is_dropped(memory: OrchestratorContextManager, tmp_path: Path, missing: bool) -> None:
     """A draft of a summary that has changed, or does not exist, is dropped, and the document stays the same."""

@@ -252,25 +252,6 @@ def assert_whole(memory: OrchestratorContextManager) -> None:
         assert sorted([*shown, *covered, *working]) == operations
 
 
-def test_two_memories_of_one_project_see_each_others_operations(tmp_path: Path, clock: Clock) -> None:
-    """Two memories of one project share a session and a document, and each sees the other's operations at once."""
-    with (
-        open_memory(tmp_path, config=CONFIG, clock=clock) as one,
-        open_memory(tmp_path, config=CONFIG, clock=clock) as two,
-    ):
-        for number in range(1, 41):
-            record(one if number % 3 else two, 1, number)
-            for memory in (one, two):
-                assert ids(memory.query_recent_operations(limit=1)) == [number]
-        assert len(one.sessions()) == 1
-        assert_whole(one)
-        two.query_recent_operations()
-        assert_whole(two)
-        one.refresh()
-        assert f"Step {40}:" in two.get_orchestrator_context("x").render()
-        assert_whole(two)
-
-
 def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path, clock: Clock) -> None:
     """An operation committed right before another memory's flush is archived; no live document reappears."""
     flusher: list[OrchestratorContextManager] = []
@@ -291,29 +272,6 @@ def test_a_flush_right_after_anothers_commit_leaves_one_document(tmp_path: Path,
         assert [s.status for s in one.sessions()] == [SessionStatus.ARCHIVED]
         assert_whole(one)
         record(one, 3, 12)
-        assert_whole(one)
-
-
-def test_one_flushes_while_the_other_records(tmp_path: Path) -> None:
-    """While one memory flushes repeatedly, no operation that the other records is lost or doubled."""
-    with open_memory(tmp_path, config=CONFIG) as one, open_memory(tmp_path, config=CONFIG) as two:
-        ended = threading.Event()
-
-        def flush() -> int:
-            count = 0
-            while not ended.is_set():
-                count += two.flush_session() is not None
-            return count
-
-        with ThreadPoolExecutor(2) as pool:
-            flushes = pool.submit(flush)
-            try:
-                record(one, 150)
-            finally:
-                ended.set()
-            assert flushes.result() > 0
-        one.get_stats()
-        assert ids(one.operations()) == list(range(1, 151))
         assert_whole(one)
 
 

@@ -243,7 +243,7 @@ def played_by_two(folder: Path, seed: int, *steps: str, rounds: int = 30) -> lis
     return [fault for project in projects for fault in project.faults]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_what_newer_documents_say_stands_once_beside_an_older_database(tmp_path: Path, seed: int) -> None:
     """Whatever is recorded and edited while databases are put back or lost, no line is lost, returns or doubles."""
     assert played(tmp_path, seed, *EDITS, "copy", "put back", "lose") == []

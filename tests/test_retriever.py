@@ -125,23 +125,6 @@ def test_what_goes_out_of_the_cache_is_what_was_not_used_for_longest(tmp_path: P
             assert (memory.retriever.get_stats()["hits"], memory.retriever.get_stats()["cached"]) == (hits, entries)
 
 
-def test_what_is_recalled_and_recorded_again_is_no_new_memory(memory: OrchestratorContextManager) -> None:
-    """Recalled text that is recorded again is not found in its copies, alone or within other text."""
-    found = memory.retriever.retrieve_context("why bcrypt for passwords?")
-    prompt = f"You are a careful planner of gardens.\n{found.text}Say why."
-    memory.record_operation("llm_prompt", {"prompt": prompt})
-    memory.record_operation("message", {"role": "assistant", "text": SAID[0]})
-    answer = f"You were told this:\n{SAID[0]}\nFar from the orchard."
-    memory.record_operation("message", {"role": "assistant", "text": answer})
-    sources = [hit.chunk.source for hit in memory.search("hash passwords with bcrypt", limit=30).hits]
-    assert sources[0] in {"op 1", "K1", "decision_log.md"}
-    with_word = [hit.chunk for hit in memory.search("bcrypt", limit=30).hits if "bcrypt" in hit.chunk.text]
-    assert {chunk.source for chunk in with_word} <= {"op 1", "K1", "decision_log.md"}
-    assert memory.search("careful planner of gardens").hits[0].chunk.source == "op 8"
-    assert memory.search("orchard").hits[0].chunk.text == "You were told this:\nFar from the orchard."
-    assert memory.expand("op 9").operations[0].data["text"] == SAID[0]  # type: ignore[index, call-overload]
-
-
 def test_what_is_recalled_and_recorded_again_is_no_new_fact(memory: OrchestratorContextManager) -> None:
     """A prompt that contains recalled decisions and rules produces no facts."""
     before = memory.facts()

@@ -5,9 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import signal
-import time
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,7 +19,7 @@ from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
-from orchestra_mem.search_types import Chunk, EmbeddingModel, Ids, SearchFilter, SearchMode, Tier, Vector, Vectors
+from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.serialize import to_object
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
@@ -101,16 +99,6 @@ def test_a_question_finds_the_operation_the_fact_and_the_document(memory: Orches
     sources = [hit.chunk.source for hit in found.hits if "bcrypt" in hit.chunk.text]
     assert {"op 1", "K1", "decision_log.md"} <= set(sources)
     assert memory.expand("op 1").operations[0].data["text"] == SAID[0]  # type: ignore[index, call-overload]
-
-
-def test_what_a_person_saves_is_found_and_what_they_delete_is_not(memory: OrchestratorContextManager) -> None:
-    """Text that a person saves is found at once, and no longer after they delete it."""
-    path = memory.episodic_memory.path(DocumentName.WORK_PLAN)
-    text = path.read_text(encoding="utf-8")
-    path.write_text(f"{text}\n## Keys\n\nThe vault key is with Grace.\n", encoding="utf-8")
-    assert _sources(memory, "who has the vault key")[0] == "work_plan.md"
-    path.write_text(text, encoding="utf-8")
-    assert "work_plan.md" not in _sources(memory, "vault key")
 
 
 def test_a_fact_says_what_it_says_now_and_is_gone_where_it_holds_no_more(memory: OrchestratorContextManager) -> None:
@@ -260,33 +248,6 @@ def test_operations_stand_in_the_tier_where_they_are(memory: OrchestratorContext
     assert f"op {number}" in _sources(memory, "saffron")
 
 
-def test_a_new_session_leaves_the_index_of_earlier_ones_as_it_is(
-    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only a session's own operations are indexed again when it begins and ends, in steps that each make progress."""
-    for number in range(300):
-        memory.record_operation("note", {"text": f"Lamp {number} was changed."})
-    memory.update_index()
-    indexer, added = memory._parts.search.open().indexer, list[str]()
-    add, last = indexer.index.add, memory.operations()[-1].id
-
-    def noted(chunks: Sequence[Chunk]) -> Ids:
-        added.extend(each.source for each in chunks)
-        return add(chunks)
-
-    monkeypatch.setattr(indexer.index, "add", noted)
-    memory.flush_session()
-    for _ in range(12):  # each call takes one step, as if steps were slow
-        indexer.catch_up(0)
-    assert indexer._marks["working"] == str(last + 1)
-    added.clear()
-    memory.record_operation("note", {"text": "The garden is open."})
-    memory.update_index()
-    memory.flush_session()
-    memory.update_index()
-    assert {source for source in added if source.startswith("op ")} == {f"op {last + 1}"}
-
-
 def test_what_answers_only_perhaps_is_shown_and_told_from_what_is_likely(tmp_path: Path) -> None:
     """Uncertain hits are marked, come after likely ones, and are never recalled into a context."""
     with open_memory(tmp_path) as memory:
@@ -331,50 +292,6 @@ def test_what_stands_in_summaries_is_found_until_they_are_summarised(tmp_path: P
         found = set(_sources(memory, "walnut press oil", where=SearchFilter(kinds=("summary",)), limit=100))
         assert found
         assert found <= standing
-
-
-class _Shorter:
-    """Another embedding model: the first half of each vector, computed slowly."""
-
-    model = EmbeddingModel(name="half of a table", version="1", dimensions=128)
-
-    def __init__(self) -> None:
-        self._whole = WordLlamaEmbedder()
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        time.sleep(0.4)
-        halves = self._whole.embed(texts)[:, :128]
-        lengths = np.linalg.norm(halves, axis=1, keepdims=True)
-        unit: Vectors = np.divide(halves, lengths, out=np.zeros_like(halves), where=lengths > 0)
-        return unit
-
-    def embed_query(self, query: str) -> Vector:
-        vector: Vector = self.embed([query])[0]
-        return vector
-
-
-def test_while_the_model_changes_the_old_vectors_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a change of the embedding model the old vectors answer until all are replaced; then they are deleted."""
-    config = {"orchestrator": {"auto_refresh_enabled": False}}
-    with open_memory(tmp_path, config=config) as memory:
-        for number in range(900):
-            memory.record_operation("note", {"text": f"Box {number} holds walnuts of the {number % 97}th row."})
-        memory.record_operation("note", {"text": "The physician advised more sleep."})
-        memory.update_index()
-        before = _sources(memory, "doctor", mode=SearchMode.DENSE)
-        assert before[0] == "op 901"
-    monkeypatch.setattr("orchestra_mem.build.search.open_embedder", lambda *_: _Shorter())
-    with open_memory(tmp_path, config=config) as memory:
-        found = memory.search("doctor", mode=SearchMode.DENSE)
-        assert [hit.chunk.source for hit in found.hits] == before
-        assert any("embedded" in note for note in found.notes)
-        memory.update_index()
-        found = memory.search("doctor", mode=SearchMode.DENSE)
-        assert found.hits[0].chunk.source == "op 901"
-        assert found.notes == ()
-        index = DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)
-        assert list(index.models()) == [_Shorter.model]
-        index.close()
 
 
 def test_what_cannot_be_meant_is_refused_in_words(memory: OrchestratorContextManager) -> None:
@@ -470,7 +387,7 @@ def _queries(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("embedder", ["wordllama", "off"])
-def test_a_thousand_queries_raise_nothing(tmp_path: Path, embedder: str) -> None:
+def test_any_query_raises_nothing(tmp_path: Path, embedder: str) -> None:
     """Random queries raise nothing in any mode, with and without an embedder; hits are unique and within the limit."""
     rng = random.Random("how")
     modes = [mode for mode in SearchMode if embedder != "off" or mode is not SearchMode.DENSE]
@@ -484,12 +401,12 @@ def test_a_thousand_queries_raise_nothing(tmp_path: Path, embedder: str) -> None
             ("russian", "базу данных"), ("arabic", "قاعدة البيانات"),
         ):  # fmt: skip
             assert memory.search(part).hits[0].chunk.text == said[language]
-        for query in _queries(500):
+        for query in _queries(250):
             limit = rng.choice([0, 1, 3])
             hits = memory.search(query, mode=rng.choice(modes), limit=limit).hits
             assert len({hit.id for hit in hits}) == len(hits) <= limit, query
             answered += bool(hits)
-    assert answered > 50
+    assert answered > 25
 
 
 # An index that is rebuilt

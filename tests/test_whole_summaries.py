@@ -20,7 +20,7 @@ from orchestra_mem.testing import HangingModel, ScriptedModel
 from orchestra_mem.tiers.session_ending import with_lines
 from orchestra_mem.types import DocumentName, Summary
 from tests.conftest import Clock
-from tests.memories import flushed, killing, work_all
+from tests.memories import flushed, work_all
 from tests.test_jobs import AUTO, SMALL, place_draft, record, record_and_refresh
 from tests.timing import until
 
@@ -315,20 +315,3 @@ def test_what_is_pinned_or_fits_is_shown_as_it_is(tmp_path: Path, clock: Clock, 
     with sectioned(tmp_path, clock, text=text) as (memory, _):
         assert whole(memory) == []
         assert "Shortened from" not in memory.get_orchestrator_context("x").render()
-
-
-def test_what_a_kill_in_the_middle_of_a_better_archive_left_is_taken_away(tmp_path: Path, clock: Clock) -> None:
-    """The next start removes a half-written archive file, and the next refresh repeats the write."""
-    with open_memory(tmp_path, config=SMALL, clock=clock, model=good()) as memory:
-        path, summary = ended(memory, clock)
-        memory.compression.redo(summary.id)
-        record(memory, clock, 2, first=60)
-    stop = killing(["improve.fsync.after"])
-    with pytest.raises(KeyboardInterrupt), open_memory(tmp_path, config=SMALL, clock=clock, write_point=stop) as memory:
-        memory.refresh()
-    left = path.with_name(f".{path.name}.1.2.tmp~")
-    left.write_text("## Session Summ", encoding="utf-8")
-    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
-        assert [each.name for each in path.parent.iterdir()] == [path.name]
-        memory.refresh()
-        assert "**Also Noted**:" in path.read_text(encoding="utf-8")

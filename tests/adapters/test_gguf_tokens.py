@@ -23,7 +23,7 @@ from orchestra_mem.types import Json
 pytestmark = pytest.mark.slow
 
 # Settings for properties with module-scoped fixtures.
-SHARED = settings(max_examples=150)
+SHARED = settings(max_examples=60)
 # Input that breaks tokenizer rules: white space, digits, contractions, spelled special tokens, half characters.
 PIECES = st.lists(
     st.one_of(

@@ -136,7 +136,7 @@ JSON = st.recursive(
 KINDS = st.sampled_from("user assistant summary response_item compacted session_meta message function_call".split())
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.dictionaries(st.sampled_from(["message", "payload", "content", "uuid"]), JSON), max_size=6),
        st.lists(KINDS, min_size=6, max_size=6), st.sampled_from(["sessionId", "instructions"]))  # fmt: skip
 def test_any_json_can_be_read(tmp_path: Path, rows: list[dict[str, Any]], kinds: list[str], mark: str) -> None:
@@ -301,7 +301,7 @@ def test_what_is_no_text_is_told_by_its_line(tmp_path: Path) -> None:
     ]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.sampled_from("-*[]()#` \n\ta[b]:7é"), max_size=80))
 def test_no_word_of_a_note_is_lost(tmp_path: Path, text: str) -> None:
     """A note's fields hold all of its text in order, except for the brackets of observations."""

@@ -46,7 +46,7 @@ def as_pieces(texts: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("counter", [TIKTOKEN, ESTIMATE], ids=lambda c: c.name)
 @given(_pieces)
-@settings(max_examples=150)
+@settings(max_examples=80)
 @example(["a\n \n", "'s"])
 @example(["!!\r\n", "\nb"])
 @example(["x\n\t", " ", "\n"])

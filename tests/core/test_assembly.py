@@ -91,7 +91,7 @@ def of(part: Part, key: str, *forms: str, priority: float = 0.0, pinned: bool = 
 
 @pytest.mark.parametrize("counter", [*ADDITIVE, *ODD], ids=lambda c: c.name)
 @given(items(), st.integers(0, 1_500), _shares, st.floats(0, 1), st.lists(items((Part.OPERATIONS,), 3), max_size=5))
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_the_budget_holds_with_any_counter_and_bytes_stay(
     counter: TokenCounter,
     begun: list[Item],
@@ -210,7 +210,7 @@ def test_pinned_items_leave_the_others_of_their_part_a_share() -> None:
 @given(
     st.lists(st.integers(2, 90), min_size=1, max_size=30), st.lists(st.integers(2, 300), max_size=30), items(max_size=6)
 )
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_a_larger_budget_shows_no_fewer_pinned_lines(lines: list[int], said: list[int], others: list[Item]) -> None:
     """Until all lines of a pinned item are shown, more tokens show no fewer, and only the operations get a quarter."""
     forms = ["".join("r" * (size - 1) + "\n" for size in lines[:count]) for count in range(1, len(lines) + 1)]

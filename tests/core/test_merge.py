@@ -90,7 +90,7 @@ def merged_lines(sides: tuple[list[str], list[str], list[str]]) -> tuple[Merged,
     return found, found.text.split("\n")
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(three())
 @example((["- 13", "- 1", "- 11", "### x"], ["- 1", "- 13", "### x"], ["- 11", "- 13", "- 1", "### x"]))
 @example((["# T", "# T"], ["- both"], ["- both", "# T"]))
@@ -129,7 +129,7 @@ def rewritten(draw: st.DrawFn, own: str, moving: bool) -> list[list[str]]:
     return found
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(rewritten("machine", False), rewritten("person", True))
 def test_merging_twice_changes_nothing(machine: list[list[str]], person: list[list[str]]) -> None:
     """Merging the result again changes nothing, with the old base (as after a crash) or the machine's text as base."""
@@ -139,7 +139,7 @@ def test_merging_twice_changes_nothing(machine: list[list[str]], person: list[li
     assert merge(new, new, once) == Merged(text=once)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(rewritten("machine", False), rewritten("person", True))
 @example(
     [[*SECTIONS[0][:-1], "- machine", ""], *SECTIONS[1:]],

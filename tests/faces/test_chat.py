@@ -241,7 +241,7 @@ def test_a_restart_changes_no_prompt(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("ORCHESTRA_MEM__COMPRESSION__AUTO", "false")
     with serving(llama) as model:
         monkeypatch.setenv("ORCHESTRA_MEM__LLM__BASE_URL", model)
-        for number in range(6):
+        for number in range(4):
             with open_memory(tmp_path) as memory, listening(guarded(memory, tmp_path)) as url:
                 text = f"We decided that service {number} listens on {7000 + number}."
                 memory.record_operation("decision", {"text": text})
@@ -282,7 +282,7 @@ def test_what_is_kept_of_additions_is_bounded(chat: Chat, tmp_path: Path) -> Non
     chat.memory.record_operation("decision", {"text": REDIS})
     file = tmp_path / ".obra" / "index" / "chat_additions.jsonl"
     file.parent.mkdir(exist_ok=True)
-    file.write_bytes(b"an old line\n" * 1_400_000)
+    file.write_bytes((b"an old line " * 1_000 + b"\n") * 1_400)
     talk = [user("Where do the sessions live?")]
     chat.say(*talk)
     assert file.stat().st_size == 8 << 20
@@ -378,7 +378,7 @@ def test_a_command_mended_in_the_chat_blocks_nothing(chat: Chat) -> None:
     assert chat.memory.facts(MustKeepKind.FAILURE) == []
 
 
-@pytest.mark.parametrize("calls", [None, 7, ["x"], [{"id": "c1"}], [{"id": "c1", "function": {"name": 3}}]])
+@pytest.mark.parametrize("calls", [None, ["x"], [{"id": "c1", "function": {"name": 3}}]])
 def test_a_result_of_an_unknown_call_is_recorded_alone(chat: Chat, calls: Any) -> None:
     """A tool's result whose call is missing or malformed is recorded without it."""
     result = {"role": "tool", "tool_call_id": "c1", "content": "No."}

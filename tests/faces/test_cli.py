@@ -147,35 +147,23 @@ def test_no_colours_reach_a_pipe(filled: Any) -> None:
         assert b"\x1b" not in output + errors
 
 
-def test_what_a_pipe_reads_is_whole(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe gets each row and text on one line, however long, without padding; a terminal's rows are cut to fit."""
-    said = f"We decided to keep the ledger in {'very ' * 18}small files."
+@pytest.mark.parametrize("columns", ["", "0", "wide", None])
+def test_what_a_pipe_reads_is_whole(run: Any, monkeypatch: pytest.MonkeyPatch, columns: str | None) -> None:
+    """A pipe gets each row, text and name on one line without padding; a terminal's rows are cut to fit.
+
+    Some programs set a `COLUMNS` that names no width.
+    """
+    said, agent = f"We decided to keep the ledger in {'very ' * 18}small files.", "reviewer-of-the-frontend-team"
     run("record", "decision", "--text", said)
-    run("record", "note", "--text", "short")
+    run("record", "note", "--text", "short", "--agent", agent)
     assert said not in run("ops")
-    monkeypatch.delenv("COLUMNS")
+    assert agent not in run("ops")
+    monkeypatch.delenv("COLUMNS") if columns is None else monkeypatch.setenv("COLUMNS", columns)
+    assert agent in run("ops")
     for command in (("ops",), ("facts",), ("search", "ledger"), ("status",)):
         shown = run(*command)
         assert (said in shown) is (command != ("status",))
         assert max(map(len, shown.splitlines())) < len(said) + 80
-
-
-def test_a_long_name_is_whole_in_a_pipe(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe gets whole names of agents, which a terminal's table cuts."""
-    agent = "reviewer-of-the-frontend-team"
-    run("record", "note", "--text", "short", "--agent", agent)
-    assert agent not in run("ops")
-    monkeypatch.delenv("COLUMNS")
-    assert agent in run("ops")
-
-
-@pytest.mark.parametrize("columns", ["", "0", "wide"])
-def test_a_width_that_is_none_cuts_nothing(run: Any, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
-    """With a `COLUMNS` that names no width, as some programs set it, a pipe gets whole lines, too."""
-    said = f"We decided to keep the ledger in {'very ' * 18}small files."
-    run("record", "decision", "--text", said)
-    monkeypatch.setenv("COLUMNS", columns)
-    assert said in run("ops")
 
 
 def test_what_an_encoding_lacks_is_replaced(run: Any) -> None:

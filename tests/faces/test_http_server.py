@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -15,7 +14,6 @@ import httpx2
 import pytest
 
 from orchestra_mem import open_memory
-from orchestra_mem.faces.http.application import take_port
 from orchestra_mem.types import SessionStatus
 from tests.adapters.test_openai_http import Llama, serving
 from tests.faces.conftest import Program, start
@@ -123,14 +121,6 @@ def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeyp
     assert run.errors.startswith("orchestra-mem: serve needs `pip install 'orchestra-mem[server]'`: ")
 
 
-def test_answers_are_sent_at_once() -> None:
-    """Sockets have the protocol for which asyncio disables Nagle's algorithm, which would delay answers by 40 ms."""
-    with take_port("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()) as client:
-        taken, _ = listening.accept()
-        with taken:
-            assert client.proto == taken.proto == listening.proto == socket.IPPROTO_TCP  # as asyncio checks
-
-
 def test_tokens_are_printed_for_who_asks(run: Program) -> None:
     """`serve token` prints the memory's token, or an agent's, and exits with 4 without a memory."""
     run("serve", "token", exit_code=4)
@@ -141,32 +131,3 @@ def test_tokens_are_printed_for_who_asks(run: Program) -> None:
     assert agents == {"agent": "reviewer", "token": run("serve", "token", "--agent", "reviewer").strip()}
     run("serve", "token", "--agent", "*", exit_code=1)
     assert run.errors.startswith("orchestra-mem: invalid agent name '*'")
-
-
-def test_a_kill_under_load_loses_nothing_that_was_acknowledged(project: Path) -> None:
-    """After `kill -9` under eight clients every operation answered by 201 is in the memory as it was sent."""
-    kept: dict[int, str] = {}
-
-    def record(number: int) -> None:
-        with httpx2.Client(base_url=server.client.base_url, headers=server.client.headers, timeout=20) as client:
-            for count in range(10_000):
-                said = f"client {number} says {count}"
-                try:
-                    answer = client.post("operations", json={"type": "note", "data": {"text": said}})
-                except httpx2.HTTPError:
-                    return
-                assert answer.status_code == 201
-                kept[answer.json()["id"]] = said
-
-    with running(project) as server:
-        threads = [threading.Thread(target=record, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        while len(kept) < 150:
-            time.sleep(0.01)
-        server.process.kill()
-        for thread in threads:
-            thread.join()
-    with open_memory(project) as memory:
-        found = {each.id: each.data for each in memory.operations()}
-    assert {number: found.get(number) for number in kept} == {number: {"text": said} for number, said in kept.items()}

@@ -61,7 +61,7 @@ def _sorted(items: Any) -> list[tuple[Any, ...]]:
     return sorted(_shown(items), key=repr)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(st.lists(puts, min_size=1, max_size=4), max_size=4), namespaces)
 def test_every_value_comes_back_equal_also_after_a_restart(exact: Any, batches: Any, prefix: Any) -> None:
     """Gets and searches equal those of LangGraph's store after any puts and deletions, also in a new store."""
@@ -78,7 +78,7 @@ def test_every_value_comes_back_equal_also_after_a_restart(exact: Any, batches: 
         assert [each for page in pages for each in page] == store.search((root,), limit=100)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(namespaces, keys, numbered), max_size=8), filters, st.booleans())
 def test_filters_and_operators_choose_what_langgraph_chooses(exact: Any, items: Any, wanted: Any, first: bool) -> None:
     """Filters by equality, nested mappings, lists and all operators choose the same items as LangGraph's."""
@@ -94,7 +94,7 @@ def test_filters_and_operators_choose_what_langgraph_chooses(exact: Any, items: 
 @given(
     st.lists(namespaces, max_size=8), conditions, st.none() | st.integers(1, 4), st.integers(0, 3), st.integers(0, 3)
 )
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_namespaces_are_listed_as_langgraph_lists_them(
     tmp_path_factory: Any, spaces: Any, path: Any, depth: Any, limit: int, offset: int
 ) -> None:

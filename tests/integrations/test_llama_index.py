@@ -59,7 +59,7 @@ def loop() -> Iterator[None]:
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), steps), max_size=8))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_the_chat_store_answers_as_llamaindexs_own(exact: OrchestratorContextManager, calls: Any) -> None:
     """The chat store equals LlamaIndex's own after any calls that add, set, archive or delete messages."""
     example = next(_EXAMPLES)

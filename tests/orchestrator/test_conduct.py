@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.talks import driven, load_talks
 from orchestra_mem import open_memory
 from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
 from orchestra_mem.types import DocumentName, MustKeepKind, OperationFilter
@@ -243,12 +242,3 @@ def test_the_notation_of_the_work_plan_is_a_command(orchestrator: Orchestrator) 
         WorkStatus.DONE, WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED,
     ]  # fmt: skip
     assert orchestrator.tracker.item(5).title == "Buy milk"
-
-
-def test_whole_talks_change_nothing_wrongly() -> None:
-    """In sampled test dialogues at most one line changes the wrong thing, and 60% end in the right state."""
-    talks = [talk for talk in load_talks() if talk.split == "test"][::12]
-    ended = [driven(talk) for talk in talks]
-    wrong = [verdict.wrong for verdicts, _ in ended for verdict in verdicts if verdict.wrong]
-    assert len(wrong) <= 1, wrong
-    assert sum(right for _, right in ended) >= 0.6 * len(ended)

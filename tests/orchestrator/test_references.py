@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from benchmarks.references import Items, faults_of, load_cases, resolve_case
+from benchmarks.references import Items
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.resolving import resolve_line, resolve_text
 from orchestra_mem.orchestrator.talk import ANYTHING, Effect, Happening, Need, Talk, expected_target
@@ -125,13 +125,3 @@ def test_target_of_an_intent_is_resolved_by_its_text() -> None:
     found = resolve_text("the first one and the MFA story", THREE_CREATED)
     assert [each.id for each in found.items] == [10, 12]
     assert [each.id for each in resolve_text("hash passwords", NOTHING_SAID).items] == [21]
-
-
-def test_written_cases_are_understood() -> None:
-    """On the unseen test split at least 93% resolve correctly and at most 2% to wrong items."""
-    cases = load_cases()
-    assert list(faults_of(cases)) == []
-    tested = [case for case in cases if case.split == "test"]
-    found = [(case, frozenset(item.id for item in resolve_case(case).items)) for case in tested]
-    assert sum(ids == case.answer for case, ids in found) >= 0.93 * len(tested)
-    assert sum(bool(ids) and ids != case.answer for case, ids in found) <= 0.02 * len(tested)

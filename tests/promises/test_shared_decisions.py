@@ -79,8 +79,8 @@ def part_of(memory: OrchestratorContextManager, budget: int | None = None, query
 
 
 def prepared(folder: Path) -> None:
-    """Make twenty projects, each with a decision of its own and one rule common to all."""
-    for thing, tool in zip(_THINGS, _TOOLS, strict=True):
+    """Make eight projects, each with a decision of its own and one rule common to all."""
+    for thing, tool in zip(_THINGS[:8], _TOOLS[:8], strict=True):
         (folder / thing).mkdir(parents=True)
         with open_memory(folder / thing) as memory:
             memory.record_operation("message", {"role": "user", "text": f"We decided to keep {thing} with {tool}."})
@@ -113,28 +113,26 @@ def check_log(home: Path, folder: Path, told: list[list[str]]) -> None:
             assert texts[1].count(row[3].strip()) <= 1
 
 
-def test_twenty_projects_and_ten_processes_share_and_adopt_at_once_and_some_are_killed(
-    home: Path, tmp_path: Path
-) -> None:
+def test_projects_and_processes_share_and_adopt_at_once_and_some_are_killed(home: Path, tmp_path: Path) -> None:
     """Processes that share and adopt at once, some killed, lose no acknowledged decision and duplicate none."""
     folder = tmp_path / "projects"
     prepared(folder)
-    children = _children(folder, 10, 4)
+    children = _children(folder, 6, 3)
     said = []
-    for child in children[:4]:
+    for child in children[:2]:
         with child:
             assert child.stdout is not None
             first = child.stdout.readline()
             time.sleep(0.1)
             child.kill()
             said.append(first + child.stdout.read())
-    others = [*children[4:], *_children(folder, 1, 20)]
+    others = [*children[2:], *_children(folder, 1, 8)]
     said += [child.communicate(timeout=300)[0] for child in others]
-    assert [child.returncode for child in others] == [0] * 7
+    assert [child.returncode for child in others] == [0] * 5
     told = [row for each in said for row in _acknowledged(each)]
     check_log(home, folder, told)
-    assert sum(row[0] == "shared" and row[2] == "True" for row in told) >= 10
-    assert sum(row[0] == "adopted" for row in told) >= 6 * 4 + 20
+    assert sum(row[0] == "shared" and row[2] == "True" for row in told) >= 5
+    assert sum(row[0] == "adopted" for row in told) >= 4 * 3 + 8
 
 
 def _edited(text: str, number: int) -> str:
@@ -158,7 +156,7 @@ def test_a_persons_edits_stand_while_projects_share(home: Path, tmp_path: Path, 
     shop = opened("zoo", "We decided to write all times in UTC.", "We decided to sign every release with minisign.")
     for fact in ("K1", "K2"):
         shop.share_decision(fact)
-    for thing, tool in zip(_THINGS, _TOOLS, strict=True):
+    for thing, tool in zip(_THINGS[:8], _TOOLS[:8], strict=True):
         opened(thing, f"We decided to keep {thing} with {tool}.").close()
     children, path, edits = _children(tmp_path / "projects", 2, 8), log_of(home), 0
     deadline = time.monotonic() + 240
@@ -242,19 +240,6 @@ def test_a_moved_project_keeps_what_it_shared_and_another_of_its_name_has_no_par
     assert (len(problems_of(mill)), problems_of(other)) == (1, [])
     assert [each.text for each in mill.share_decision("K2").superseded] == [first]
     assert [(each.text, each.project) for each in mill.shared_decisions()] == [(second, "mill")]
-
-
-def test_the_shared_log_is_read_once_for_all_outdated_decisions(opened: Open, tmp_path: Path) -> None:
-    """However many shared decisions a project no longer holds, the log's database is read once to report them."""
-    shop = opened("shop", *(f"We decided to use {tool}." for tool in ("PostgreSQL", "pytest", "German")))
-    for number in range(1, 4):
-        shop.share_decision(f"K{number}")
-    shop.refresh()
-    own = tmp_path / "projects" / "shop" / ".obra" / "memory" / "decision_log.md"
-    own.write_text(own.read_text("utf-8").partition("### [")[0], encoding="utf-8")
-    answers = iter([shop.shared_log.sharers()])
-    shop.shared_log.sharers = lambda: next(answers)  # a second read raises StopIteration
-    assert (len(shop.facts()), len(shop.shared_log.remarks())) == (0, 3)
 
 
 def test_what_a_person_took_out_of_the_project_is_told(home: Path, opened: Open, tmp_path: Path) -> None:
@@ -517,7 +502,7 @@ def test_the_budget_holds_at_any_size(home: Path, opened: Open) -> None:
         shop.share_decision(f"K{fact.id}")
     web = opened("web", *(f"We decided that hall {number} has {number} doors." for number in range(9)))
     web.refresh()
-    for budget in (*range(0, 400, 37), 700, 4_000):
+    for budget in (*range(0, 400, 57), 700, 4_000):
         for query in (None, "how many doors has hall 3?"):
             context = web.get_orchestrator_context("next prompt", budget, query=query)
             assert context.tokens <= budget

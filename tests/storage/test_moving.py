@@ -147,27 +147,6 @@ def test_an_archive_that_may_not_be_written_stops_a_move_and_not_a_backup(laptop
     assert laptop.move(laptop.config, SMALL)["operations"] == 3
 
 
-def test_a_move_that_was_killed_goes_on(tmp_path: Path, on_server: dict[str, Any]) -> None:
-    """A move killed between the two commits can be repeated; moving newer records over the result is refused."""
-    machine = Machine.of(tmp_path, "laptop", on_server)
-    with machine.open(config=SMALL) as memory:
-        work(memory, 20)
-    killed = python(_KILLED, machine.project, json.dumps(SMALL), json.dumps(machine.config), status=-9)
-    assert killed.stdout == "copied\n"
-    assert machine.move(SMALL, machine.config)["operations"] == 20
-    with pytest.raises(StorageError, match="this memory was moved from"):
-        machine.move(SMALL, machine.config)
-    with machine.open() as memory:
-        assert len(memory.operations()) == 20
-    reactivate(machine.project, machine.settings(SMALL))
-    with machine.open(config=SMALL) as memory:
-        memory.record_operation("note", {"text": "One more loaf."})
-    with pytest.raises(StorageError, match=r"already contains another memory: .* operations .*`DROP SCHEMA … CASCADE`"):
-        machine.move(SMALL, machine.config)
-    with machine.open(config=SMALL) as memory:
-        assert memory.record_operation("note", {"text": "And one."}).id == 22
-
-
 @pytest.mark.parametrize("to_server", [True, False])
 def test_a_move_killed_at_any_step_leaves_one_memory_and_goes_on(
     tmp_path: Path, postgres: PostgresServer, to_server: bool

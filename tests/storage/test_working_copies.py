@@ -421,15 +421,6 @@ def test_folders_of_one_memory_are_one_project_with_one_name(home: Path, laptop:
     assert Projects().list() == []
 
 
-def test_the_folder_opened_last_on_a_day_is_the_one_listed(home: Path, laptop: Machine, desk: Machine) -> None:
-    """Of folders opened on the same day the last one opened is listed, and it decides whether others may search."""
-    desk.config["project"] = {"shared": False}
-    for machine in (desk, laptop) * 2:
-        machine.open().close()
-        (found,) = Projects().list()
-        assert (found.path, found.shared) == (machine.project, machine is laptop)
-
-
 def test_a_name_in_the_settings_wins_over_that_of_a_folder(laptop: Machine, desk: Machine) -> None:
     """A name in any folder's settings replaces the name of the first folder, but not a name from settings."""
     given = [_named_in(laptop), _named_in(desk, name="Bread"), _named_in(laptop, name="Rolls"), _named_in(desk)]
@@ -437,13 +428,6 @@ def test_a_name_in_the_settings_wins_over_that_of_a_folder(laptop: Machine, desk
     other = Machine(desk.project.parent / "oven", desk.config)
     other.project.mkdir()
     assert _named_in(other, name="Oven") == "project: Rolls"
-
-
-def test_a_program_without_a_name_does_not_let_the_names_change_back(laptop: Machine, desk: Machine) -> None:
-    """Opening a folder without a name between programs that pass one counts as no change of the name."""
-    given = [_named_in(desk, name="Bread"), _named_in(laptop, name="Rolls"), _named_in(desk)]
-    given += [_named_in(desk, name="Bread"), _named_in(laptop)]
-    assert given == ["project: Bread", *["project: Rolls"] * 4]
 
 
 def test_a_folder_that_may_only_be_read_has_the_name_on_the_server(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -99,6 +100,14 @@ class Desk:
     def problems(self) -> str:
         """Return the reported problems as text."""
         return str(problems_of(self.memory))
+
+
+def retyped(text: str) -> str:
+    """Return a document as editors on phones save it: typographic quotation marks, CR LF, blanks at ends of lines."""
+    front, body = text.replace("\r\n", "\n").split("\n---\n", 1)
+    body = re.sub(r"(^|[\s(])\"", "\\1“", body, flags=re.MULTILINE).replace('"', "”").replace("'", "’")
+    body = re.sub(r"(?<=\S)$", "  ", body, flags=re.MULTILINE)
+    return f"{front}\n---\n{body}".replace("\n", "\r\n")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 import re
 import shutil
@@ -17,14 +18,14 @@ from hypothesis import strategies as st
 from orchestra_mem import open_memory
 from orchestra_mem.core.documents.conflicts import find_conflicts
 from orchestra_mem.core.documents.document_merge import apply_stale_edit, merged
-from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.owned_lines import free_rows
 from orchestra_mem.core.documents.signature import written_at
 from orchestra_mem.types import Author, DocumentName, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
+from tests.builders import promised
 from tests.conftest import Clock
 from tests.memories import killing, machine_writes, problems_of, text_of
-from tests.tiers.conftest import Desk
+from tests.tiers.conftest import Desk, retyped
 from tests.timing import until
 
 # With so small a working memory a refresh extracts facts from nearly all recorded operations.
@@ -43,20 +44,6 @@ def desk(empty: Desk) -> Desk:
     """A memory with a decision, a rule and an open item in its documents."""
     empty.go_on("We decided to store sessions in Postgres.", RULE, TODO)
     return empty
-
-
-def test_a_fact_that_is_taken_out_is_gone_from_every_document_and_later_summary(desk: Desk) -> None:
-    """A deleted fact does not come back to its document; the ledger has it as removed, and a private version has it."""
-    desk.state.edit((RULE_LINE, ""))
-    desk.state.path.chmod(0o600)
-    for number in range(3):
-        desk.go_on(f"We decided to try queue {number}.")
-    assert RULE not in desk.state.text
-    assert desk.says(CONSTRAINT) == []
-    (removed,) = [fact for fact in desk.memory.facts(standing=False) if fact.id == 2]
-    assert (removed.status, removed.author) == (MustKeepStatus.REMOVED, Author.PERSON)
-    assert any(RULE in text for _, text in desk.state.versions())
-    assert {Path(version.path).stat().st_mode & 0o777 for version, _ in desk.state.versions()[-3:]} == {0o600}
 
 
 @pytest.mark.parametrize("refreshed", [True, False])
@@ -180,20 +167,6 @@ def test_no_operation_ends_a_decision_in_a_persons_words(desk: Desk) -> None:
     ]
 
 
-def test_a_fact_that_was_added_and_taken_out_again_is_gone(desk: Desk) -> None:
-    """A person's open item that was added and deleted is gone, and can be added again."""
-    desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Ask Grace about the quota\n"))
-    assert "Ask Grace about the quota" in desk.says(OPEN_ITEM)
-    desk.go_on()
-    (own,) = [fact for fact in desk.memory.facts() if fact.author is Author.PERSON]
-    desk.plan.edit((f"- Ask Grace about the quota (K{own.id})\n", ""))
-    desk.go_on()
-    assert "Ask Grace about the quota" not in desk.says(OPEN_ITEM)
-    assert "Ask Grace" not in desk.plan.text
-    desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Ask Grace about the quota\n"))
-    assert desk.says(OPEN_ITEM)[-1] == "Ask Grace about the quota"
-
-
 @pytest.mark.parametrize(("name", "line"), [("state", RULE), ("log", "Postgres"), ("plan", "#1 Tidy up (task")])
 def test_a_deleted_line_that_an_undo_brings_back_stands(desk: Desk, name: str, line: str) -> None:
     """Saving an older text brings a deleted line back, and saving a still older one leaves it there."""
@@ -220,14 +193,7 @@ def test_a_line_that_is_moved_to_another_document_is_still_there(desk: Desk) -> 
     assert [fact.id for fact in desk.memory.facts(OPEN_ITEM)] == [3]
 
 
-def test_a_document_that_is_taken_away_says_nothing_of_its_facts(desk: Desk) -> None:
-    """Deleting a document removes no fact: the machine writes it anew."""
-    desk.state.path.unlink()
-    desk.go_on()
-    assert RULE in desk.state.text
-
-
-@pytest.mark.parametrize("back_s", [0, 60, 86_400])
+@pytest.mark.parametrize("back_s", [0, 86_400])
 def test_a_clock_that_does_not_go_on_tells_an_old_text_all_the_same(desk: Desk, back_s: int) -> None:
     """An old text is recognised though the clock stood still or was put back: later facts stay."""
     opened = [desk.log.text]
@@ -254,24 +220,16 @@ def test_the_last_fact_is_reworded_while_the_machine_adds_one(desk: Desk) -> Non
     desk.state.has_once("Never deploy  on a Friday or a Monday. (K2)", "Never merge without a review.")
 
 
-def test_lines_that_come_back_to_a_text_without_front_matter_are_told(desk: Desk) -> None:
-    """A text without front matter deletes nothing, and the problems say so until the document is saved again."""
+@pytest.mark.parametrize("way", ["edited", "deleted", "emptied", "a day later"])
+def test_lines_that_come_back_to_a_text_without_front_matter_are_told_until_it_is_changed(desk: Desk, way: str) -> None:
+    """A text without front matter deletes nothing; the problems say so until it is saved again or a day has passed."""
     desk.state.save("Nothing.\n")
     desk.go_on()
     desk.state.has_once(RULE_LINE, "Nothing.\n")
     assert "saved without front matter, so lines of the machine are back (1)" in desk.problems()
-    desk.state.edit((RULE_LINE, ""))
-    assert RULE not in desk.says(CONSTRAINT)
-    assert "front matter" not in desk.problems()
-
-
-@pytest.mark.parametrize("way", ["deleted", "emptied", "a day later"])
-def test_a_text_without_front_matter_is_not_told_of_for_ever(desk: Desk, way: str) -> None:
-    """The problem of a text without front matter goes when the text is deleted, and after a day."""
-    desk.state.save("Nothing.\n")
-    desk.go_on()
-    assert "saved without front matter" in desk.problems()
-    if way == "deleted":
+    if way == "edited":
+        desk.state.edit((RULE_LINE, ""))
+    elif way == "deleted":
         desk.state.path.unlink()
     elif way == "emptied":
         desk.state.save("")
@@ -279,7 +237,7 @@ def test_a_text_without_front_matter_is_not_told_of_for_ever(desk: Desk, way: st
         desk.clock.now += timedelta(days=1)
     desk.go_on()
     assert "front matter" not in desk.problems()
-    assert desk.says(CONSTRAINT) == [RULE]
+    assert desk.says(CONSTRAINT) == [RULE] * (way != "edited")
 
 
 @pytest.mark.parametrize("is_missing", [True, False])
@@ -313,22 +271,6 @@ def test_half_a_file_says_nothing(desk: Desk) -> None:
         desk.memory.get_orchestrator_context("task_execution")
         file.write(data[data.index(b"Never deploy") :])
     assert desk.says(CONSTRAINT) == [RULE]
-
-
-def test_a_fact_that_is_taken_out_during_a_refresh_stays_out(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fact deleted while a refresh renders the documents stays deleted."""
-    saves = [(RULE_LINE, "- Never paint it green\n")]
-
-    def saving(name: DocumentName, view: ProjectView) -> str:
-        while saves:
-            desk.state.edit(saves.pop())
-        return render_document(name, view)
-
-    monkeypatch.setattr("orchestra_mem.tiers.episodic.render_document", saving)
-    desk.go_on("Never merge without a review.")
-    assert RULE not in desk.state.text
-    desk.state.has_once("Never paint it green (K", "Never merge without a review.")
-    assert desk.memory.conflicts() == []
 
 
 def test_an_editor_that_saves_again_after_a_refresh_takes_out_what_it_had_saved(desk: Desk) -> None:
@@ -440,8 +382,7 @@ def test_what_came_since_an_old_text_follows_the_persons_line(text: str) -> None
     assert ("\r" in found) == ("\r" in text)
 
 
-@pytest.mark.parametrize("ends", ["\n", "\r\n"])
-@pytest.mark.parametrize("now", ["", "We decided to use oak, oiled twice."])
+@pytest.mark.parametrize(("now", "ends"), [("", "\n"), ("We decided to use oak, oiled twice.", "\r\n")])
 def test_a_decision_is_taken_out_or_reworded_in_an_old_text_though_it_is_listed_in_brief_by_now(
     tmp_path: Path, clock: Clock, now: str, ends: str
 ) -> None:
@@ -469,17 +410,6 @@ def test_a_decision_is_taken_out_or_reworded_in_an_old_text_though_it_is_listed_
         desk.go_on()
         assert log.text.count(" oak") == bool(now), log.text
         log.has_once(*wanted)
-
-
-def test_an_old_text_without_many_lines_has_never_had_them(desk: Desk) -> None:
-    """If two editors had the document open, the second's save keeps the lines that the first saved."""
-    mine = desk.plan.text.replace("## Future Work\n", "## Future Work\n\n- Paint the door\n")
-    many = "".join(f"- Buy bell {number}\n" for number in range(10))
-    desk.plan.edit((BACKLOG, f"{BACKLOG}\n{many}"))
-    desk.go_on("TODO: order the paper.")
-    desk.plan.save(mine)
-    desk.go_on()
-    desk.plan.has_once(*(f"Buy bell {number} " for number in range(10)), "Paint the door", "order the paper")
 
 
 def test_an_old_text_takes_out_no_edit_that_a_refresh_has_taken_in(desk: Desk) -> None:
@@ -512,17 +442,6 @@ def test_an_edit_that_was_taken_back_is_in_no_old_text_that_is_saved_later(desk:
     desk.memory.refresh()
     assert "Ask Grace" not in desk.log.text
     desk.log.has_once("At noon.", "log in JSON")
-
-
-def test_what_was_added_and_taken_back_in_one_editor_stays_away(desk: Desk) -> None:
-    """A line that an editor added and removed again stays removed, though the machine wrote in between."""
-    opened = desk.plan.text
-    desk.plan.edit((BACKLOG, f"{BACKLOG}\n- Buy a bell\n"))
-    desk.go_on("TODO: order the paper.")
-    desk.plan.save(opened)
-    desk.go_on()
-    assert "bell" not in desk.plan.text
-    assert "order the paper" in desk.plan.text
 
 
 def test_the_old_words_of_a_reworded_fact_are_in_no_later_summary(tmp_path: Path, clock: Clock) -> None:
@@ -559,8 +478,10 @@ def test_an_edit_that_is_taken_back_before_the_machine_writes_is_none(desk: Desk
     assert "Buy a bell" not in after
 
 
-@pytest.mark.parametrize("own", ["", "- Never paint it green\n"])
-@pytest.mark.parametrize("who_looks", ["one process", "another process", "a new process"])
+@pytest.mark.parametrize(
+    ("own", "who_looks"),
+    [("", "one process"), ("- Never paint it\n", "another process"), ("- Never paint it\n", "a new process")],
+)
 def test_a_fact_that_is_brought_back_and_taken_out_again_stays_out(desk: Desk, own: str, who_looks: str) -> None:
     """A fact that is restored by undo and deleted by redo stays deleted, whichever process read it in between."""
     desk.state.edit((RULE_LINE, ""))
@@ -679,8 +600,7 @@ def test_code_in_a_fence_is_a_persons_text(desk: Desk, lead: str) -> None:
         paper.has_once(code.partition("\n\n")[2] or code)
 
 
-@pytest.mark.parametrize("indent", ["  ", "    ", ""])
-@pytest.mark.parametrize("mark", ["-", "*", "1."])
+@pytest.mark.parametrize(("mark", "indent"), [("-", "  "), ("*", "    "), ("1.", "")])
 def test_a_rule_over_several_rows_is_one_fact(desk: Desk, mark: str, indent: str) -> None:
     """The rows that continue a list item belong to its fact; they stay as they are, with the number behind the last."""
     said = f"{mark} Customers from Austria must never be\n{indent}charged before their parcel\n{indent}has left us."
@@ -716,18 +636,18 @@ FORMATTERS: dict[str, Callable[[str], str]] = {
     "stars": lambda text: re.sub(r"(?m)^(\s*)- ", r"\1* ", text),
     "tabs": lambda text: re.sub(r"(?m)^(\s*)- ", r"\1-\t", text),
     "trailing spaces": lambda text: re.sub(r"(?m)^(\s*- .+)$", r"\1  ", text),
-    "wrapped": wrapped,
     "wrapped, CR LF": lambda text: wrapped(text).replace("\n", "\r\n"),
+    "typographic quotation marks": retyped,
 }
 
 
 @pytest.mark.parametrize("how", FORMATTERS)
 def test_a_formatter_changes_no_fact_and_freezes_no_line(desk: Desk, how: str) -> None:
     """A formatter makes no fact or item a person's, and the machine goes on to change its lines, without conflict."""
-    epic = desk.work.create(WorkKind.EPIC, "The shop with all of its shelves and its till")
+    epic = desk.work.create(WorkKind.EPIC, 'The consul\'s shop with "all" of its shelves')
     task = desk.work.create(WorkKind.TASK, "Move all the shelves to the other wall", parent=epic.id)
     desk.work.create(WorkKind.TASK, "Paint the wall that the shelves stood at", parent=epic.id)
-    desk.go_on("Ann is responsible for all that is in the database.", "We decided to paint the shed.")
+    desk.go_on("Ann is responsible for all that is in the database.", 'We decided to paint the "old" shed.')
     before = [(fact.text, fact.status, fact.author) for fact in desk.memory.facts(standing=False)]
     for paper in (desk.state, desk.plan, desk.log):
         paper.save(FORMATTERS[how](paper.text))
@@ -759,6 +679,7 @@ def test_a_fence_that_is_open_by_mistake_removes_no_fact(desk: Desk) -> None:
         (r"written: (.*)\+00:00", r"written: \1Z"),
         (r"written: (.*)T(.*)\.(.*)\+00:00", r"written: \1 \2.\g<3>000+00:00  # in UTC"),
         (r"(?:written|updated): .*\n", ""),
+        (r"updated: .*", "updated: 2025-03-01T09:30"),
     ],
 )
 def test_an_edit_counts_also_if_the_front_matter_is_rewritten(desk: Desk, row: str, rewritten: str) -> None:
@@ -775,11 +696,11 @@ def test_an_edit_counts_also_if_the_front_matter_is_rewritten(desk: Desk, row: s
 
 def test_an_edit_of_a_forgotten_text_counts(desk: Desk) -> None:
     """A text that an editor had open for so long that it is no longer stored is still one of this ledger's."""
-    noise = random.Random(1)
-    desk.state.edit(("## Blockers\n", f"## Notes\n\nNote 0:\n{noise.randbytes(300_000).hex()}\n\n## Blockers\n"))
+    noise = base64.b85encode(random.Random(1).randbytes(300_000)).decode()  # does not compress
+    desk.state.edit(("## Blockers\n", f"## Notes\n\nNote 0:\n`{noise}`\n\n## Blockers\n"))
     desk.go_on()
     opened = desk.state.text
-    for number in range(9):
+    for number in range(7):
         desk.state.edit((f"Note {number}:", f"Note {number + 1}:"))
         desk.go_on()
     desk.state.save(opened.replace("a Friday.", "a Sunday."))
@@ -788,9 +709,12 @@ def test_an_edit_of_a_forgotten_text_counts(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "row", ["  - {} (K2)", "\t* {} (K2)", "> - {} (K2)", "• {} (K2)", "{} (K2)", "  - {}\n    (K2)"]
-)
-@pytest.mark.parametrize("is_reworded", [False, True])
+    ("row", "is_reworded"),
+    [
+        ("  - {} (K2)", False), ("\t* {} (K2)", True), ("> - {} (K2)", False), ("• {} (K2)", True), ("{} (K2)", False),
+        ("  - {}\n    (K2)", True),
+    ],
+)  # fmt: skip
 def test_a_fact_stands_while_its_words_and_number_do(desk: Desk, row: str, *, is_reworded: bool) -> None:
     """Indenting, quoting or rewrapping a fact's line removes no fact; deleting or rewording that line does."""
     mine = row.format(RULE) + "\n"
@@ -821,49 +745,6 @@ def test_a_line_with_the_number_of_another_memory_is_a_new_fact(desk: Desk) -> N
     desk.log.has_once("### [2025-01-02 10:00:00] We rent the mill. (K6)")
     desk.state.edit(("- Close the cold room at night. (K4)\n", ""))
     assert desk.says(CONSTRAINT) == [RULE, told[1], *later]
-
-
-@pytest.mark.parametrize("number", ["K1", "K2"])
-def test_a_reference_at_the_end_of_a_line_is_no_number_of_the_line(desk: Desk, number: str) -> None:
-    """A new line that ends with a reference to a fact keeps it, ended by a full stop, and is a fact of its own."""
-    said = f"Sessions of guests expire after an hour, see ({number})."
-    desk.state.edit((RULE_LINE, f"{RULE_LINE}- {said[:-1]}\n"))
-    assert desk.says(CONSTRAINT) == [RULE, said]
-    desk.go_on(times=2)
-    desk.state.has_once(f"- {said} (K4)\n", RULE_LINE)
-    desk.state.edit((f"- {said} (K4)\n", ""))
-    assert desk.says(CONSTRAINT) == [RULE]
-
-
-@pytest.mark.parametrize("number", ["K1", "K2", "K7"])
-def test_a_number_in_a_section_of_a_persons_own_stays(desk: Desk, number: str) -> None:
-    """A note below a heading of a person's own is no fact, and keeps the number of a fact at its end."""
-    notes = f"## Notes\n\n- Ann likes this rule best. ({number})\n- [ ] ask Joan about ({number})\n"
-    desk.state.edit(("## Blockers\n", f"{notes}\n## Blockers\n"))
-    desk.go_on(times=2)
-    desk.state.has_once(notes)
-    assert desk.says(CONSTRAINT) == [RULE]
-
-
-def test_the_facts_of_a_lost_database_are_in_its_documents(desk: Desk, tmp_path: Path, clock: Clock) -> None:
-    """If the database is lost, the documents' facts stand with their numbers, and each document keeps its form."""
-    note = "\n## Notes\n\nThe key hangs behind the door.\n"
-    desk.state.save(desk.state.text + note)
-    desk.plan.edit((TODO_LINE, f"{TODO_LINE}- call the printer\n"))
-    desk.go_on()
-    before = {(fact.id, fact.kind, fact.text) for fact in desk.memory.facts()}
-    desk.memory.close()
-    for path in (tmp_path / ".obra").glob("obra.db*"):
-        path.unlink()
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
-        again = Desk(memory, clock)
-        assert {(fact.id, fact.kind, fact.text) for fact in memory.facts()} == before
-        again.go_on("We decided to paint the shed.")
-        again.go_on()
-        assert [fact.id for fact in memory.facts()] == [1, 2, 3, 4, 5]
-        again.state.has_once("# Project State", "## Rules", "## Statistics", "**Operations**", RULE_LINE, note)
-        again.plan.has_once("# Work Plan", TODO_LINE, "- call the printer (K4)\n")
-        again.log.has_once("## Decisions", "sessions in Postgres. (K1)", "We decided to paint the shed. (K5)")
 
 
 def test_work_with_the_numbers_of_another_memory_is_new(desk: Desk) -> None:
@@ -907,15 +788,6 @@ def test_bytes_that_are_not_utf_8_reword_no_fact(desk: Desk) -> None:
     assert [(fact.text, fact.author) for fact in desk.memory.facts(standing=False)] == told
 
 
-def test_words_behind_a_number_are_the_facts_also_after_another_save(desk: Desk) -> None:
-    """What a person writes behind a fact's number belongs to the fact, although they save twice before a refresh."""
-    desk.state.edit((f"{RULE} (K2)", f"{RULE} (K2) and never on a Monday"))
-    desk.state.edit(("## Blockers\n", "## Blockers\n\nAsk Ann.\n"))
-    desk.go_on()
-    desk.state.has_once(f"{RULE} and never on a Monday (K2)")
-    assert [fact.id for fact in desk.memory.facts(CONSTRAINT)] == [2]
-
-
 def test_what_is_pasted_below_a_rule_stays_as_it_is(desk: Desk) -> None:
     """A long log and the beginning of another block below a person's rule are no part of it."""
     log = "".join(f"row {row} of what the tool printed\n" for row in range(300))
@@ -945,18 +817,6 @@ def test_what_a_person_strikes_out_is_removed_until_the_strike_goes(desk: Desk, 
         paper.has_once(f"{text} (K{number})")
 
 
-@pytest.mark.parametrize("more", [" and never on a Monday", " and never\n  on a Monday"])
-def test_what_is_written_behind_a_number_belongs_to_its_fact(desk: Desk, more: str) -> None:
-    """Words behind a fact's number reword the fact, and the number goes to the end; other mentions are only words."""
-    other = "- This replaces (K1) and (K3) for us\n"
-    desk.state.edit((RULE_LINE, f"{RULE_LINE[:-1]}{more}\n{other}"))
-    said = [f"{RULE} and never on a Monday", other[2:-1]]
-    assert sorted((fact.id, fact.text) for fact in desk.memory.facts(CONSTRAINT)) == [(2, said[0]), (4, said[1])]
-    desk.go_on(times=2)
-    assert desk.says(CONSTRAINT) == said
-    desk.state.has_once(f"- {RULE}{more} (K2)\n", f"{other[:-1]} (K4)\n")
-
-
 def test_a_note_in_the_heading_of_a_superseded_decision_revives_nothing(desk: Desk) -> None:
     """A reworded entry that still says that it is superseded stays so; without these words it stands again."""
     desk.go_on("We decided to charge 120 EUR for the course.")
@@ -973,8 +833,7 @@ def test_a_note_in_the_heading_of_a_superseded_decision_revives_nothing(desk: De
     assert [said for said in desk.says(DECISION) if "EUR" in said] == [f"{old} (again!)", new]
 
 
-@pytest.mark.parametrize("restored", [True, False])
-@pytest.mark.parametrize("now", ["", "The parser reads nearly every grammar"])
+@pytest.mark.parametrize(("now", "restored"), [("", True), ("The parser reads nearly every grammar", False)])
 def test_what_only_an_old_text_still_lists_is_taken_out_or_reworded_as_any_other(
     tmp_path: Path, clock: Clock, now: str, restored: bool
 ) -> None:
@@ -1122,15 +981,6 @@ def test_a_line_of_the_machines_that_a_person_has_changed_is_theirs(
     assert paper.text.count(own) == 1
 
 
-def test_a_reworded_copy_is_a_new_line(desk: Desk) -> None:
-    """A copy that a person has reworded loses the number of the line it was copied from, and counts as new."""
-    desk.plan.edit((TODO_LINE, f"{TODO_LINE}- TODO: write two guides. (K3)\n"))
-    for _ in range(2):
-        desk.go_on()
-        assert desk.says(OPEN_ITEM) == [TODO, "TODO: write two guides."]
-        assert "- TODO: write two guides. (K3)\n" not in desk.plan.text
-
-
 def test_who_rewords_one_of_two_copies_means_the_fact(desk: Desk) -> None:
     """Copying a line changes nothing; rewording one of the copies rewords the fact."""
     desk.plan.edit((TODO_LINE, f"{TODO_LINE}{TODO_LINE}"))
@@ -1203,25 +1053,7 @@ def test_a_save_right_after_a_refresh_is_in_the_next_context(desk: Desk) -> None
         assert f"Buy a bell {number}" in desk.memory.get_orchestrator_context("task_execution").render()
 
 
-def test_a_rewording_that_is_undone_and_done_again_stands(desk: Desk) -> None:
-    """A rewording that is undone and redone holds in the ledger and in the document."""
-    desk.state.edit((RULE, "Never deploy on a Monday."))
-    desk.go_on("We decided to log in JSON.")
-    for before, now in (("Monday", "Friday"), ("Friday", "Monday")):
-        desk.state.edit((f"deploy on a {before}.", f"deploy on a {now}."))
-        assert desk.says(CONSTRAINT) == [f"Never deploy on a {now}."]
-    desk.go_on("We decided to drop the cron job.")
-    assert desk.says(CONSTRAINT) == ["Never deploy on a Monday."]
-    assert "Never deploy on a Monday." in desk.state.text
-
-
-@pytest.mark.parametrize(
-    "mark",
-    [
-        "(K2).", "**(K2)**", "*(K2)*", "`(K2)`", "__(k2)__.", "(k2)", "(K2) .", "( K2 )", "\xa0(K2)", "(K2)\xa0",
-        "\u200b(K2)", "(K2)\u200b", "\u200b(K2)\u200b.", "(\u2060K2)",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("mark", ["(K2).", "**(K2)**", "__(k2)__.", "( K2 )", "\xa0(K2)", "\u200b(K2)\u200b."])
 def test_a_number_in_other_marks_is_the_number_of_its_fact(desk: Desk, mark: str) -> None:
     """A number with emphasis, a full stop, a small letter or invisible spaces belongs to the fact of its line."""
     before = [(fact.id, fact.text) for fact in desk.memory.facts()]
@@ -1234,6 +1066,19 @@ def test_a_number_in_other_marks_is_the_number_of_its_fact(desk: Desk, mark: str
     assert desk.says(CONSTRAINT) == ["Never deploy on a Sunday."]
     desk.go_on()
     assert [fact.id for fact in desk.memory.facts()] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("edits", "rules", "shown"), promised("an_edited_line_says_what_a_reader_takes_it_for"))
+def test_an_edited_line_says_what_a_reader_takes_it_for(
+    desk: Desk, edits: list[tuple[str, str]], rules: list[str], shown: str
+) -> None:
+    """Only the number of a line's own fact is the line's number; all else on the line is the fact's words."""
+    for old, new in edits:
+        desk.state.edit((old, new))
+    assert sorted(desk.says(CONSTRAINT)) == sorted(rules)
+    desk.go_on(times=2)
+    assert desk.says(CONSTRAINT) == rules
+    desk.state.has_once(shown)
 
 
 def test_the_work_of_a_lost_database_is_in_its_plan(desk: Desk, tmp_path: Path, clock: Clock) -> None:

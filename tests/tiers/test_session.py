@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
@@ -37,20 +36,6 @@ def test_before_the_first_operation_there_is_nothing(memory: OrchestratorContext
         "session_id": None, "operation_count": 0, "tokens_used": 0, "started_at": None, "duration_seconds": 0.0,
     }  # fmt: skip
     assert list(session.place.folder.glob("*.md")) == []
-
-
-def test_an_append_costs_the_same_at_the_end_as_at_the_start(tmp_path: Path, clock: Clock) -> None:
-    """The last of two thousand appends take less than twice the time of the first: nothing is read again."""
-    config = {**CONFIG, "orchestrator": {"auto_refresh_enabled": False, "working_memory": {"max_operations": 10}}}
-    took: list[float] = []
-    with open_memory(tmp_path, config=config, clock=clock) as memory:
-        record(memory, 20)
-        for batch in range(8):
-            start = time.process_time()
-            record(memory, 250, first=batch * 250)
-            took.append(time.process_time() - start)
-        assert live(memory).stat().st_size > 100_000
-    assert min(took[-3:]) < 2 * min(took[:3])
 
 
 @pytest.mark.parametrize("cut", [1, 40])

@@ -240,45 +240,6 @@ def test_a_summary_copied_from_another_session_is_a_persons_own(
     assert copied.strip() in text_of(memory)
 
 
-@pytest.mark.parametrize(
-    "point", ["compaction.commit.after", "compact.write.after", "compact.rename.before", "judge.commit.after"]
-)
-def test_what_a_killed_compaction_left_is_ended_at_the_next_start(tmp_path: Path, clock: Clock, point: str) -> None:
-    """After a kill, a refresh completes the compaction: no operation is lost or doubled, and edits are kept."""
-    killing: list[str] = []
-
-    class Killed(BaseException):
-        pass
-
-    def kill(name: str) -> None:
-        if name in killing:
-            raise Killed
-
-    words = "EDITED BY A PERSON"
-    memory = open_memory(tmp_path, config=CONFIG, clock=clock, write_point=kill)
-    memory.record_operation("decision", {"decision": "We decided to use MySQL for the event log."})
-    record_and_refresh(memory, clock, 30)
-    memory.record_operation("decision", {"decision": TAKEN_BACK})
-    record(memory, clock, 30)
-    number = min(shown(memory).entries())
-    edit(memory, f"(op {number})\n", f"(op {number})\n{words}\n")
-    killing.append(point)
-    with pytest.raises(Killed):
-        memory.refresh()
-    memory.close()
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
-        memory.refresh()
-        assert words in kept_words(memory, tmp_path)
-        assert list(shown(memory).summaries()) == [s.id for s in standing(memory)]
-        ranges = {n for s in standing(memory) for n in range(s.first_operation, s.last_operation + 1)}
-        working = {op.id for op in memory.working_memory.get_all_operations()}
-        entries = set(shown(memory).entries())
-        assert ranges | working | entries == set(range(1, 63))
-        assert not ranges & entries
-        assert not entries & working
-        assert "Decision K1: We decided to use MySQL" not in text_of(memory)
-
-
 def test_more_entries_than_are_remembered_are_all_read(tmp_path: Path) -> None:
     """In a document of 700 short entries, every summarised operation keeps its fact."""
     config = {"orchestrator": {"session_compression_threshold": 8_000, "auto_refresh_enabled": False}}

@@ -126,18 +126,6 @@ def test_an_edited_copy_of_an_entry_goes_with_it_and_stays_as_a_version(
     assert WORDS in _versions(memory)
 
 
-@pytest.mark.parametrize("above", [False, True])
-def test_an_edited_copy_of_a_summary_is_no_loss(memory: OrchestratorContextManager, clock: Clock, above: bool) -> None:
-    """An edited copy of a summary is kept as a version when the summary is merged."""
-    first = standing(memory)[0]
-    text = shown(memory).summaries()[first.id].text
-    copy = text.replace("\n", f"\n{WORDS}\n", 1)
-    edit(memory, text, copy + text if above else text + copy)
-    _go_on(memory, clock)
-    assert first.id not in {s.id for s in standing(memory)}
-    assert WORDS in _versions(memory)
-
-
 def test_an_entry_that_comes_back_with_a_persons_words_is_summarised_once(
     memory: OrchestratorContextManager, clock: Clock
 ) -> None:

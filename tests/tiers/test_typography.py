@@ -7,37 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from orchestra_mem.types import Author, DocumentName
+from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.memories import machine_writes
-from tests.tiers.conftest import Desk, Paper
+from tests.tiers.conftest import Desk, retyped
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 32_000}, "working_memory": {"max_operations": 2}}}
-
-
-def retype(page: Paper) -> None:
-    """Save a page as editors on phones do: with typographic quotation marks, CR LF, and blanks at the ends of lines."""
-    front, body = page.text.replace("\r\n", "\n").split("\n---\n", 1)
-    body = re.sub(r"(^|[\s(])\"", "\\1“", body, flags=re.MULTILINE).replace('"', "”").replace("'", "’")
-    body = re.sub(r"(?<=\S)$", "  ", body, flags=re.MULTILINE)
-    page.save(f"{front}\n---\n{body}".replace("\n", "\r\n"))
-
-
-def test_curly_quotes_reword_no_fact_and_add_none(empty: Desk) -> None:
-    """Facts in lines that an editor retyped keep author and words, and next steps are no new facts."""
-    epic = empty.memory.state.create(WorkKind.EPIC, 'Write "The Consul\'s Letters"')
-    empty.memory.state.create(WorkKind.STORY, "Transcribe busta 468", parent=epic.id)
-    empty.go_on("We decided to print Struppi's plan.", 'Never quote the "Relation".', "TODO: ask Jonas's friend.")
-    before = empty.memory.facts(standing=False)
-    for _ in range(2):
-        for page in (empty.plan, empty.state, empty.log):
-            retype(page)
-        empty.go_on()
-    assert empty.memory.facts(standing=False)[: len(before)] == before
-    assert len(empty.memory.facts(standing=False)) == len(before)
-    assert {fact.author for fact in before} == {Author.MACHINE}
-    assert empty.memory.state.item(epic.id).title == 'Write "The Consul\'s Letters"'
-    assert empty.memory.documents.conflicts() == []
 
 
 def test_an_editors_dash_that_a_person_corrects_is_a_rewording(empty: Desk) -> None:
@@ -70,30 +45,11 @@ def test_a_retyped_title_stays_in_the_plan(empty: Desk) -> None:
 def test_a_retyped_fact_can_still_be_superseded(empty: Desk) -> None:
     """A rule whose quotation marks an editor replaced ends when a later rule says otherwise."""
     empty.go_on("We decided to store Anna's sessions in Postgres.")
-    retype(empty.log)
+    empty.log.save(retyped(empty.log.text))
     empty.go_on("We decided to store Anna's sessions in SQLite, not in Postgres.")
     assert [fact.text for fact in empty.memory.facts()] == [
         "We decided to store Anna's sessions in SQLite, not in Postgres."
     ]
-
-
-def test_active_work_stays_current_after_an_editor_retyped_it(empty: Desk) -> None:
-    """The machine's lines about work items follow the items, also with an editor's quotation marks."""
-    state = empty.memory.state
-    epic = state.create(WorkKind.EPIC, "Write the chapters")
-    story = state.create(WorkKind.STORY, "Livorno", parent=epic.id)
-    empty.go_on("We decided to print the plan.")
-    retype(empty.state)
-    empty.go_on()
-    state.set_status(story.id, WorkStatus.IN_PROGRESS)
-    state.set_status(story.id, WorkStatus.DONE)
-    empty.go_on()
-    assert "1 of 1 done" in empty.state.text
-    before = empty.memory.facts()
-    retype(empty.state)
-    empty.go_on()
-    assert empty.memory.facts() == before
-    assert empty.memory.documents.conflicts() == []
 
 
 def test_a_conflict_that_an_editor_retyped_can_still_be_resolved(empty: Desk) -> None:
@@ -103,7 +59,7 @@ def test_a_conflict_that_an_editor_retyped_can_still_be_resolved(empty: Desk) ->
     empty.plan.edit(('- buy "fine" flour', "- buy rye"))
     machine_writes(empty.memory, {DocumentName.WORK_PLAN: f'{text}\n- buy "coarse" flour\n'})
     ((_, block),) = empty.memory.documents.conflicts()
-    retype(empty.plan)
+    empty.plan.save(retyped(empty.plan.text))
     empty.memory.documents.resolve(block.id, accepted=True)
     assert "- buy “coarse” flour" in empty.plan.text
     assert empty.memory.documents.conflicts() == []

@@ -185,7 +185,7 @@ def test_a_pattern_that_is_let_through_is_linear() -> None:
     """An accepted pattern runs in linear time, even one that plain `re` would match in quadratic time."""
     wanted = Rules(key=KEY, patterns={"digits": r"\d+x"})
     assert wanted.faults == []
-    assert_linear(lambda size: redact("1" * size, wanted), 400_000)
+    assert_linear(lambda size: redact("1" * size, wanted), 150_000)
 
 
 def test_what_is_allowed_stays() -> None:
@@ -297,7 +297,7 @@ def test_one_pass_finds_the_anchors_that_a_look_for_each_finds(text: str) -> Non
 )
 def test_a_run_of_one_thing_takes_its_share_of_time(unit: str) -> None:
     """Redaction is linear in a text that repeats one unit, even the beginning of a secret."""
-    assert_linear(lambda size: redact(repeated(unit, size), SECRETS), 150_000)
+    assert_linear(lambda size: redact(repeated(unit, size), SECRETS), 80_000)
 
 
 def test_a_record_takes_no_time_to_speak_of() -> None:
