@@ -91,6 +91,23 @@ def test_a_text_that_was_opened_many_refreshes_ago_is_merged_with_all_that_came(
     assert all(f"lamp {number} for the hall" in text for number in range(14))
 
 
+def test_an_editor_that_stamps_its_own_time_is_heard(memory: OrchestratorContextManager, project: Path) -> None:
+    """A decision deleted in a file whose `updated:` time was set by the editor stays deleted."""
+    log = documents(project)[2]
+    for gone in ("", "table t14."):
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if not gone or gone not in line]
+        stamped = ["updated: 2025-03-01T09:30\n" if line.startswith("updated: ") else line for line in kept]
+        _save(log, "".join([*stamped, "\n- A line by Ada.\n"]))
+        work(memory, 5, 500)
+        memory.refresh()
+    memory.refresh()
+    text = log.read_text(encoding="utf-8")
+    assert "table t14." not in text
+    assert "table t3." in text
+    assert "- A line by Ada." in text
+
+
 def test_an_old_text_with_a_time_of_its_editors_takes_out_nothing_that_came_since(
     memory: OrchestratorContextManager, project: Path
 ) -> None:

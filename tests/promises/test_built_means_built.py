@@ -159,6 +159,20 @@ def test_nobody_who_searches_waits_for_a_server_that_is_silent(tmp_path: Path, s
     server.go_on.set()
 
 
+@pytest.mark.parametrize("dimensions", [0, 64])
+def test_a_server_that_was_away_is_used_again_by_itself(tmp_path: Path, server: Server, dimensions: int) -> None:
+    """A server that was down at the start is used once it answers, and dense search finds what was recorded before."""
+    server.broken = True
+    search = {"embedder": "http", "base_url": server.url, "model": "m", "dimensions": dimensions}
+    with open_memory(tmp_path, config={"search": {**search, "breaker_reset_s": 0.5}}) as memory:
+        memory.record_operation("note", {"text": "The physician advised more sleep."})
+        (note, *_) = memory.search("doctor").notes
+        assert note.startswith(f"{OFF}no embeddings from 'm'")
+        server.broken = False
+        until(lambda: memory.get_stats()["problems"] == [], 10)
+        assert [hit.chunk.source for hit in memory.search("doctor", mode=SearchMode.DENSE).hits] == ["op 1"]
+
+
 def test_search_by_meaning_says_what_is_missing(tmp_path: Path) -> None:
     """Without an embedder, dense search raises an error instead of returning no hits; other searches work."""
     with open_memory(tmp_path, config={"search": {"embedder": "off"}}) as memory:
