@@ -297,7 +297,7 @@ def test_doctor_looks_at_the_server(tmp_path: Path, config: dict[str, Any], monk
     with open_memory(tmp_path) as memory:
         memory.record_operation("note", {"text": "one"})
     (finding,) = [each for each in diagnose(tmp_path) if each.part == "database"]
-    assert finding.words == "no damage; schema 16, on a PostgreSQL server"
+    assert finding.words == "no damage; schema 17, on a PostgreSQL server"
     assert not (tmp_path / ".obra" / "obra.db").exists()
 
 
