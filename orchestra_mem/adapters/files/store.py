@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 
 _TEMPORARY = ".tmp~"
 _LOCK_POLL_S = 0.01
-_BINARY = getattr(os, "O_BINARY", 0)
 
 
 class FileDocumentStore(DocumentReader):
@@ -217,7 +216,7 @@ class FileDocumentStore(DocumentReader):
         """
         with self._changing("appending to", path):
             self._check_change(path)
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY)
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
             try:
                 size = os.fstat(descriptor).st_size
                 self._tell(f"{name}.append.before")
@@ -346,7 +345,7 @@ class FileDocumentStore(DocumentReader):
 
     def _write_new(self, path: Path, data: bytes, name: str, *, like: Path) -> None:
         """Write a new file with the access rights of the file `like`; see `_rights`."""
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
             with suppress(OSError):  # a file system without access rights
                 mode = self._rights(path, like)
