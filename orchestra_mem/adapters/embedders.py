@@ -6,7 +6,6 @@ A WordLlama embedder is loaded at its first use, an ONNX model when its embedder
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -30,7 +29,6 @@ _EncodeWords: TypeAlias = "Callable[[list[str]], tuple[NDArray[np.int64], NDArra
 
 _FEW, _SOME = 32, 512
 _TOKENS = ("numbers", "counts", "lengths")  # fields of `Tokens`
-_WHOLE_WORD = re.compile("\u2581[a-z0-9]+")
 
 
 class WordLlamaEmbedder:
@@ -44,7 +42,6 @@ class WordLlamaEmbedder:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ids_of_words: dict[str, int] = {}  # words that are a single token
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed any strings: float32, shape (n, 256); zeros for a text without tokens."""
@@ -69,15 +66,10 @@ class WordLlamaEmbedder:
         return table.take(numbers, axis=0, mode="clip").astype(np.float32)
 
     def _cut(self, words: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
-        """Tokenize words, and sum their tokens' vectors. Half of all words are one token and need no tokenizer."""
+        """Tokenize words, and sum their tokens' vectors."""
         _, _, encode_words = self._loaded
-        first = np.array([self._ids_of_words.get(word, -1) for word in words], np.int64)
-        rest = np.flatnonzero(first < 0)
-        found, owners = encode_words([_plain(words[row]) for row in rest.tolist()])
-        counts = np.ones(len(words), np.int64)
-        counts[rest] = np.bincount(owners, minlength=len(rest))
-        numbers = np.repeat(first, counts)
-        numbers[numbers < 0] = found
+        numbers, owners = encode_words(list(map(_plain, words)))
+        counts = np.bincount(owners, minlength=len(words))
         vectors = np.zeros((len(words), self.model.dimensions), np.float32)
         having = counts > 0
         if having.any():
@@ -122,10 +114,6 @@ class WordLlamaEmbedder:
             raise EmbedderError(f"WordLlama's table cannot be loaded ({error}); {_INSTALL_WORDLLAMA}") from error
         tokenizer.no_padding()
         tokenizer.model._resize_cache(0)  # the cache would keep thousands of complete texts
-        # Half of all words are one token: `_ids_of_words` replaces the tokenizer for them. It is filled token by token,
-        # since reading the entire vocabulary at once takes 8 MB that are never released.
-        tokens = ((number, tokenizer.id_to_token(number) or "") for number in range(tokenizer.get_vocab_size()))
-        self._ids_of_words.update((token[1:], number) for number, token in tokens if _WHOLE_WORD.fullmatch(token))
 
         def encode(texts: list[str]) -> list[list[int]]:
             if len(texts) < _FEW:  # waking other threads for so few texts takes longer
