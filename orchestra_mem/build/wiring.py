@@ -21,8 +21,15 @@ from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
-from orchestra_mem.build.shared_log import prepare_shared_log, shared_document, sharers_in
-from orchestra_mem.build.storage import Place, named_by_memory, open_database, open_store
+from orchestra_mem.build.storage import (
+    Place,
+    named_by_memory,
+    open_database,
+    open_store,
+    prepare_shared_log,
+    shared_document,
+    sharers_in,
+)
 from orchestra_mem.choices import EmbedderChoice, IsolationChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
