@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -29,6 +29,7 @@ _EncodeWords: TypeAlias = "Callable[[list[str]], tuple[NDArray[np.int64], NDArra
 
 _FEW, _SOME = 32, 512
 _TOKENS = ("numbers", "counts", "lengths")  # fields of `Tokens`
+_loading = threading.Lock()
 
 
 class WordLlamaEmbedder:
@@ -39,9 +40,6 @@ class WordLlamaEmbedder:
     """
 
     model = EmbeddingModel(name="wordllama l2_supercat", version="1 lower", dimensions=256)
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed any strings: float32, shape (n, 256); zeros for a text without tokens."""
@@ -62,12 +60,12 @@ class WordLlamaEmbedder:
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of tokens: float32, shape (n, 256)."""
-        table, _, _ = self._loaded
+        table, _, _ = _loaded()
         return table.take(numbers, axis=0, mode="clip").astype(np.float32)
 
     def _cut(self, words: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
         """Tokenize words, and sum their tokens' vectors."""
-        _, _, encode_words = self._loaded
+        _, _, encode_words = _loaded()
         numbers, owners = encode_words(list(map(_plain, words)))
         counts = np.bincount(owners, minlength=len(words))
         vectors = np.zeros((len(words), self.model.dimensions), np.float32)
@@ -77,7 +75,7 @@ class WordLlamaEmbedder:
         return Tokens(numbers=numbers, counts=counts, lengths=np.sqrt(np.vecdot(vectors, vectors))), vectors
 
     def _sums(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        table, encode, _ = self._loaded
+        table, encode, _ = _loaded()
         sums = np.zeros((len(texts), table.shape[1]), np.float32)
         for start in range(0, len(texts), 1_024):
             tokens = encode([_plain(text) for text in texts[start : start + 1_024]])
@@ -89,45 +87,49 @@ class WordLlamaEmbedder:
                 sums[row] = vectors[places[begin:end]].sum(0)
         return sums
 
-    @property
-    def _loaded(self) -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
-        with self._lock:
-            return self._table_and_encoders
 
-    @cached_property
-    def _table_and_encoders(self) -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
-        """The table, a tokenizer of texts, and a tokenizer of words.
+def _loaded() -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
+    with _loading:
+        return load_table()
 
-        The tokenizer of words returns the token ids of all words, and for each id the index of its word.
-        """
-        # Read the files directly: the package is slow to import, sets up logging, and needs twice the memory.
-        package = find_spec("wordllama")
-        if package is None or package.origin is None:
-            raise EmbedderError(f"WordLlama is not installed; {_INSTALL_WORDLLAMA}")
-        folder = Path(package.origin).parent
-        try:
-            from tokenizers import Tokenizer
 
-            table = _map_table(folder / "weights" / "l2_supercat_256.safetensors")
-            tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-        except Exception as error:  # tokenizers raises plain `Exception`
-            raise EmbedderError(f"WordLlama's table cannot be loaded ({error}); {_INSTALL_WORDLLAMA}") from error
-        tokenizer.no_padding()
-        tokenizer.model._resize_cache(0)  # the cache would keep thousands of complete texts
+@cache
+def load_table() -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
+    """Load the table, a tokenizer of texts, and a tokenizer of words, once per process: it takes 80 ms.
 
-        def encode(texts: list[str]) -> list[list[int]]:
-            if len(texts) < _FEW:  # waking other threads for so few texts takes longer
-                encodings = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
-            else:
-                encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-            return [each.ids for each in encodings]
+    The tokenizer of words returns the token ids of all words, and for each id the index of its word.
 
-        def encode_words(words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-            encoding = tokenizer.encode(words, is_pretokenized=True, add_special_tokens=False) if words else None
-            tokens = np.array(encoding.ids if encoding else [], np.int64)
-            return tokens, np.array(encoding.word_ids if encoding else [], np.int64)
+    Raises:
+        EmbedderError: WordLlama is not installed, or its files cannot be read.
+    """
+    # Read the files directly: the package is slow to import, sets up logging, and needs twice the memory.
+    package = find_spec("wordllama")
+    if package is None or package.origin is None:
+        raise EmbedderError(f"WordLlama is not installed; {_INSTALL_WORDLLAMA}")
+    folder = Path(package.origin).parent
+    try:
+        from tokenizers import Tokenizer
 
-        return table, encode, encode_words
+        table = _map_table(folder / "weights" / "l2_supercat_256.safetensors")
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    except Exception as error:  # tokenizers raises plain `Exception`
+        raise EmbedderError(f"WordLlama's table cannot be loaded ({error}); {_INSTALL_WORDLLAMA}") from error
+    tokenizer.no_padding()
+    tokenizer.model._resize_cache(0)  # the cache would keep thousands of complete texts
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        if len(texts) < _FEW:  # waking other threads for so few texts takes longer
+            encodings = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        else:
+            encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [each.ids for each in encodings]
+
+    def encode_words(words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        encoding = tokenizer.encode(words, is_pretokenized=True, add_special_tokens=False) if words else None
+        tokens = np.array(encoding.ids if encoding else [], np.int64)
+        return tokens, np.array(encoding.word_ids if encoding else [], np.int64)
+
+    return table, encode, encode_words
 
 
 def _map_table(path: Path) -> NDArray[np.float16]:

@@ -75,7 +75,6 @@ class Wiring:
     Args:
         place, settings: The paths of the memory, and its settings.
         clock, counter, write_point, model: See `open_memory`.
-        table: The table of word vectors, if another memory has loaded it.
     """
 
     def __init__(
@@ -87,10 +86,8 @@ class Wiring:
         counter: TokenCounter | None,
         write_point: WritePoint | None,
         model: AnyModel | None,
-        table: WordLlamaEmbedder | None = None,
     ) -> None:
         self.place = place
-        self.table = table
         self.settings = settings
         self.clock = clock
         self.write_point = write_point
@@ -338,7 +335,7 @@ class Wiring:
         """The table of word vectors, used for search and for comparing turns; None if search by meaning is off."""
         from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 
-        return None if self.settings.search.embedder is EmbedderChoice.OFF else self.table or WordLlamaEmbedder()
+        return None if self.settings.search.embedder is EmbedderChoice.OFF else WordLlamaEmbedder()
 
     def _open_shared_log(self, folder: Path) -> OrchestratorContextManager:
         settings = prepare_shared_log(folder, self.settings.storage)
