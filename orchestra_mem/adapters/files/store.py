@@ -304,13 +304,12 @@ class FileDocumentStore(DocumentReader):
     def change_former(self, path: Path, change: Callable[[str], str]) -> None:
         """Do nothing: this store keeps no former texts but versions."""
 
-    def sweep(self, folders: tuple[Path, ...]) -> int:
-        """Remove the temporary files of killed processes, and return their number. The lock must be held.
+    def sweep(self, folders: tuple[Path, ...]) -> None:
+        """Remove the temporary files of killed processes. The lock must be held.
 
         A text that somebody saved just before the kill is first put back into its document, or kept as a version if
         the document has been saved since.
         """
-        removed = 0
         for folder in () if self._read_only else (*folders, self._versions):
             for leftover in folder.glob(f".*{_TEMPORARY}") if folder.is_dir() else ():
                 with suppress(OSError, StorageError):
@@ -322,8 +321,6 @@ class FileDocumentStore(DocumentReader):
                             self._take_back(leftover, path, data, ours=ours, expected=ours, name="document")
                             self._written_in(path.parent, "document")
                     leftover.unlink()
-                    removed += 1
-        return removed
 
     @contextmanager
     def syncing_once(self) -> Iterator[None]:
