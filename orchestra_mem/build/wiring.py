@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.embedders import WordLlamaEmbedder
     from orchestra_mem.adapters.files.working_copies import Follower
     from orchestra_mem.adapters.home import ListedProject
-    from orchestra_mem.compression.compressed import Compressed
+    from orchestra_mem.compression.compressor import Compressed
     from orchestra_mem.model_types import AnyModel, LanguageModel
     from orchestra_mem.retrieval.search import MemorySearch
 
