@@ -84,9 +84,10 @@ class _Documents:
 
 
 class _Room(NamedTuple):
-    """Tokens for recalled memories: `least` for those that match, and `most` by the settings."""
+    """Tokens for recalled memories: `least` for those that match, `all` with guesses, and `most` by the settings."""
 
     least: int = 0
+    all: int = 0
     most: int = 0
 
 
@@ -172,7 +173,7 @@ class EpochKeeper:
         # Reserve no room for recalled memories while search is unavailable.
         unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
         asked = recalled is not None and self.settings.retrieval.context_share > 0 and not unavailable
-        wanted = self._wanted_room(recalled, budget_tokens) if recalled is not None and asked else _Room()
+        wanted = self._wanted_room(recalled, budget_tokens, now) if recalled is not None and asked else _Room()
         key = budget_tokens, asked, measure_turns
         # A context restricted to some agents gets a separate epoch, so that the shared one neither leaks nor ends.
         running = self._continue_or_begin(key, now, wanted) if now.is_whole else self._begin(key, now, wanted)
@@ -181,17 +182,24 @@ class EpochKeeper:
             return replace(context, notes=(*context.notes, *recalled.notes))
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
 
-    def _wanted_room(self, recalled: Recalled, budget_tokens: int) -> _Room:
-        """Return the room for a query's recalled memories: one of a few sizes, so that queries share an epoch.
+    def _wanted_room(self, recalled: Recalled, budget_tokens: int, now: Snapshot) -> _Room:
+        """Return the room for a query's recalled memories, each number rounded up to one of a few.
 
-        Guesses get no room: they use what is left.
+        So queries of about the same need share an epoch. Guesses that stand in a document need no room.
         """
         most = min(int(self.settings.retrieval.context_share * budget_tokens), _MOST_RECALLED_TOKENS)
         step = max(1, most // _ROOMS) if budget_tokens > _CHANGING_TOKENS else 1
-        pairs = zip(recalled.items, recalled.recollections, strict=True)
+        documents = [block.text for name in DocumentName for block in self.episodic.blocks(name)] * now.is_whole
+        there = f" {_cached_plain_words(''.join(documents))} "
+        pairs = [*zip(recalled.items, recalled.recollections, strict=True)]
         sure = [item for item, each in pairs if not each.hit.perhaps]
-        needed = recalled_tokens(sure, most, self.session.counter)
-        return _Room(min(most, max(step, -(-needed // step) * step)), most)
+        new = [item for item, each in pairs if not (each.hit.perhaps and f" {plain_words(each.passage)} " in there)]
+
+        def rounded(wanted: Sequence[Item]) -> int:
+            needed = recalled_tokens(wanted, most, self.session.counter)
+            return min(most, max(step, -(-needed // step) * step))
+
+        return _Room(rounded(sure), rounded(new), most)
 
     def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
         """Return the last context for a budget, without its recalled memories and with a note that it is stale.
@@ -209,7 +217,7 @@ class EpochKeeper:
         """Continue the running epoch, or begin the next one."""
         running = self._running.get(key)
         if running is None or not self._continue(running, now, wanted):
-            if running is not None:  # as for earlier queries
+            if running is not None and key[0] > _CHANGING_TOKENS:  # as for earlier queries
                 wanted = wanted._replace(least=max(wanted.least, running.room.least))
             self._running[key] = begun = self._begin(key, now, wanted)
             begun.before, running = running, begun
@@ -243,10 +251,11 @@ class EpochKeeper:
         epoch: Epoch | None = running.epoch
         if new or notes:
             epoch = running.epoch.extended([*map(operation_item, new), *notes])
+        is_cheap = running.epoch.budget_tokens <= _CHANGING_TOKENS
         needs_more = wanted.least > running.room.least
         # New operations may take half of the reserved room before the epoch ends.
-        least_room = wanted.least if needs_more else running.kept_free // 2
-        may_end = running.extended or needs_more
+        least_room = wanted.least if needs_more else (wanted.all if is_cheap else running.kept_free) // 2
+        may_end = running.extended or needs_more or is_cheap
         if epoch is None or (may_end and epoch.budget_tokens - epoch.tokens < least_room):
             running.states, running.texts = seen
             return False
@@ -323,18 +332,25 @@ class EpochKeeper:
             shares=self._shares(1 - kept_free / max(1, budget_tokens), is_shared=bool(documents.shared)),
             fill_at_start=1.0 if small else self.settings.context.fill_at_start,
             # Operations may use the unused tokens of other parts, unless recalled memories could use these tokens.
-            lends=wanted.least < wanted.most or wanted.most in (0, _MOST_RECALLED_TOKENS),
+            lends=wanted.all < wanted.most or wanted.most in (0, _MOST_RECALLED_TOKENS),
         )  # fmt: skip
         texts = documents.texts(border)
         return _Running(epoch, through, operations, now.documents, texts, border, wanted, kept_free, turns)
 
     def _kept_free(self, items: Sequence[Item], wanted: _Room, budget_tokens: int) -> int:
-        """Return the room for recalled memories; pinned items and the newest operations get up to a third before."""
-        pinned = [item for item in items if item.pinned]
-        frame = [PREAMBLE, *(border_line(part, f"{part.value}.md") for part in {item.part for item in pinned})]
-        tokens = sum(map(self.session.counter.count, [*frame, *(item.forms[-1] for item in pinned)]))
-        needed = int(tokens / (1 - NEWEST_SHARE)) if pinned else 0
-        return min(wanted.least, budget_tokens - min(needed, budget_tokens // 3))
+        """Return the room for recalled memories: guesses among them get what `items` and the newest operations leave.
+
+        Pinned items and the newest operations get up to a third of the budget even before memories that match.
+        """
+
+        def needed(some: Sequence[Item]) -> int:
+            frame = [PREAMBLE, *(border_line(part, f"{part.value}.md") for part in {item.part for item in some})]
+            tokens = sum(map(self.session.counter.count, [*frame, *(item.forms[-1] for item in some)]))
+            return int(tokens / (1 - NEWEST_SHARE)) if some else 0
+
+        pinned = needed([item for item in items if item.pinned])
+        kept_free = max(wanted.least, min(wanted.all, budget_tokens - needed(items)))
+        return min(kept_free, budget_tokens - min(pinned, budget_tokens // 3))
 
     def _shares(self, of: float, *, is_shared: bool) -> dict[Part, float]:
         """Divide `of`, a share of the budget, among the parts. `is_shared`: Whether there are shared decisions."""
