@@ -24,7 +24,7 @@ LAYERS: dict[str, tuple[str, str]] = {
         "model_types job_types hooks signals",
         "",
     ),
-    "core": ("core settings settings_check serialize", "foundation"),
+    "core": ("core settings serialize", "foundation"),
     "stores": ("stores", "core foundation"),
     "tiers": ("tiers", "stores core foundation"),
     "adapters": ("adapters", "stores core foundation"),

@@ -24,6 +24,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem import EmbedderError, OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.embedders import load_table
 from orchestra_mem.adapters.search_index import vectors
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
@@ -69,6 +70,7 @@ def served(server: Server, *, reset_s: float = 60.0) -> dict[str, object]:
 def test_where_the_embedder_cannot_be_reached_words_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without WordLlama only keyword search answers; search, retrieval and context carry a note with the remedy."""
     monkeypatch.setitem(sys.modules, "wordllama", None)
+    load_table.cache_clear()
     with open_memory(tmp_path) as memory:
         fill(memory)
         assert sources(memory, "bcrypt")[0] == "op 1"

@@ -16,8 +16,9 @@ import pytest
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.database import Database
 from orchestra_mem.build import wiring as memory_module
-from orchestra_mem.compression.compressed import Compressed, Talk
+from orchestra_mem.compression.compressor import Compressed
 from orchestra_mem.compression.jobs import BackgroundWork
+from orchestra_mem.compression.model_reader import Talk
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.errors import LockTimeoutError, ModelError, StorageFullError, StorageReadOnlyError

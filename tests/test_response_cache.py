@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager, open_memory
+from orchestra_mem.adapters.embedders import load_table
 from orchestra_mem.build import HOME
 from orchestra_mem.core.search.responses import ResponseKind, difference
 from tests.builders import cases
@@ -167,6 +168,7 @@ def test_without_an_embedder_the_same_words_are_found(
 ) -> None:
     """Without an embedder only the same words match."""
     monkeypatch.setitem(sys.modules, "wordllama", None)
+    load_table.cache_clear()
     cache = memory.response_cache
     cache.put(QUESTION, ANSWER)
     assert cache.get(f"  {QUESTION}\n") is not None

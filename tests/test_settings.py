@@ -12,10 +12,9 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestra_mem.adapters.config_files import default_config_text, load_settings, template_files
+from orchestra_mem.adapters.config_files import RETIRED, default_config_text, load_settings, template_files
 from orchestra_mem.errors import ConfigError
 from orchestra_mem.settings import Settings, schema, sections
-from orchestra_mem.settings_check import RETIRED
 from tests.builders import cases
 
 Load = Callable[..., Settings]

@@ -6,10 +6,9 @@ A WordLlama embedder is loaded at its first use, an ONNX model when its embedder
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -30,7 +29,7 @@ _EncodeWords: TypeAlias = "Callable[[list[str]], tuple[NDArray[np.int64], NDArra
 
 _FEW, _SOME = 32, 512
 _TOKENS = ("numbers", "counts", "lengths")  # fields of `Tokens`
-_WHOLE_WORD = re.compile("\u2581[a-z0-9]+")
+_loading = threading.Lock()
 
 
 class WordLlamaEmbedder:
@@ -41,10 +40,6 @@ class WordLlamaEmbedder:
     """
 
     model = EmbeddingModel(name="wordllama l2_supercat", version="1 lower", dimensions=256)
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._ids_of_words: dict[str, int] = {}  # words that are a single token
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed any strings: float32, shape (n, 256); zeros for a text without tokens."""
@@ -65,19 +60,14 @@ class WordLlamaEmbedder:
 
     def token_vectors(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the vectors of tokens: float32, shape (n, 256)."""
-        table, _, _ = self._loaded
+        table, _, _ = _loaded()
         return table.take(numbers, axis=0, mode="clip").astype(np.float32)
 
     def _cut(self, words: Sequence[str]) -> tuple[Tokens, NDArray[np.float32]]:
-        """Tokenize words, and sum their tokens' vectors. Half of all words are one token and need no tokenizer."""
-        _, _, encode_words = self._loaded
-        first = np.array([self._ids_of_words.get(word, -1) for word in words], np.int64)
-        rest = np.flatnonzero(first < 0)
-        found, owners = encode_words([_plain(words[row]) for row in rest.tolist()])
-        counts = np.ones(len(words), np.int64)
-        counts[rest] = np.bincount(owners, minlength=len(rest))
-        numbers = np.repeat(first, counts)
-        numbers[numbers < 0] = found
+        """Tokenize words, and sum their tokens' vectors."""
+        _, _, encode_words = _loaded()
+        numbers, owners = encode_words(list(map(_plain, words)))
+        counts = np.bincount(owners, minlength=len(words))
         vectors = np.zeros((len(words), self.model.dimensions), np.float32)
         having = counts > 0
         if having.any():
@@ -85,7 +75,7 @@ class WordLlamaEmbedder:
         return Tokens(numbers=numbers, counts=counts, lengths=np.sqrt(np.vecdot(vectors, vectors))), vectors
 
     def _sums(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        table, encode, _ = self._loaded
+        table, encode, _ = _loaded()
         sums = np.zeros((len(texts), table.shape[1]), np.float32)
         for start in range(0, len(texts), 1_024):
             tokens = encode([_plain(text) for text in texts[start : start + 1_024]])
@@ -97,49 +87,49 @@ class WordLlamaEmbedder:
                 sums[row] = vectors[places[begin:end]].sum(0)
         return sums
 
-    @property
-    def _loaded(self) -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
-        with self._lock:
-            return self._table_and_encoders
 
-    @cached_property
-    def _table_and_encoders(self) -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
-        """The table, a tokenizer of texts, and a tokenizer of words.
+def _loaded() -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
+    with _loading:
+        return load_table()
 
-        The tokenizer of words returns the token ids of all words, and for each id the index of its word.
-        """
-        # Read the files directly: the package is slow to import, sets up logging, and needs twice the memory.
-        package = find_spec("wordllama")
-        if package is None or package.origin is None:
-            raise EmbedderError(f"WordLlama is not installed; {_INSTALL_WORDLLAMA}")
-        folder = Path(package.origin).parent
-        try:
-            from tokenizers import Tokenizer
 
-            table = _map_table(folder / "weights" / "l2_supercat_256.safetensors")
-            tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-        except Exception as error:  # tokenizers raises plain `Exception`
-            raise EmbedderError(f"WordLlama's table cannot be loaded ({error}); {_INSTALL_WORDLLAMA}") from error
-        tokenizer.no_padding()
-        tokenizer.model._resize_cache(0)  # the cache would keep thousands of complete texts
-        # Half of all words are one token: `_ids_of_words` replaces the tokenizer for them. It is filled token by token,
-        # since reading the entire vocabulary at once takes 8 MB that are never released.
-        tokens = ((number, tokenizer.id_to_token(number) or "") for number in range(tokenizer.get_vocab_size()))
-        self._ids_of_words.update((token[1:], number) for number, token in tokens if _WHOLE_WORD.fullmatch(token))
+@cache
+def load_table() -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
+    """Load the table, a tokenizer of texts, and a tokenizer of words, once per process: it takes 80 ms.
 
-        def encode(texts: list[str]) -> list[list[int]]:
-            if len(texts) < _FEW:  # waking other threads for so few texts takes longer
-                encodings = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
-            else:
-                encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-            return [each.ids for each in encodings]
+    The tokenizer of words returns the token ids of all words, and for each id the index of its word.
 
-        def encode_words(words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-            encoding = tokenizer.encode(words, is_pretokenized=True, add_special_tokens=False) if words else None
-            tokens = np.array(encoding.ids if encoding else [], np.int64)
-            return tokens, np.array(encoding.word_ids if encoding else [], np.int64)
+    Raises:
+        EmbedderError: WordLlama is not installed, or its files cannot be read.
+    """
+    # Read the files directly: the package is slow to import, sets up logging, and needs twice the memory.
+    package = find_spec("wordllama")
+    if package is None or package.origin is None:
+        raise EmbedderError(f"WordLlama is not installed; {_INSTALL_WORDLLAMA}")
+    folder = Path(package.origin).parent
+    try:
+        from tokenizers import Tokenizer
 
-        return table, encode, encode_words
+        table = _map_table(folder / "weights" / "l2_supercat_256.safetensors")
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    except Exception as error:  # tokenizers raises plain `Exception`
+        raise EmbedderError(f"WordLlama's table cannot be loaded ({error}); {_INSTALL_WORDLLAMA}") from error
+    tokenizer.no_padding()
+    tokenizer.model._resize_cache(0)  # the cache would keep thousands of complete texts
+
+    def encode(texts: list[str]) -> list[list[int]]:
+        if len(texts) < _FEW:  # waking other threads for so few texts takes longer
+            encodings = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        else:
+            encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [each.ids for each in encodings]
+
+    def encode_words(words: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        encoding = tokenizer.encode(words, is_pretokenized=True, add_special_tokens=False) if words else None
+        tokens = np.array(encoding.ids if encoding else [], np.int64)
+        return tokens, np.array(encoding.word_ids if encoding else [], np.int64)
+
+    return table, encode, encode_words
 
 
 def _map_table(path: Path) -> NDArray[np.float16]:

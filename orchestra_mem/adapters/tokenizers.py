@@ -82,16 +82,14 @@ def _encoding(made: type[Encoding], name: str) -> Encoding:
 # time for one long run of letters. Texts of up to this many characters are safe from both.
 _MAX_STRETCH = 65_536
 _BORDER = re.compile(r"(?<=\n)(?=\S)")
-# End of a word before an ASCII sign or space. A match of cl100k's pattern ends there, so a cut changes no count.
-_WORD_END = re.compile(r"[A-Za-z0-9](?=[\x00-/:-@\[-`{-\x7f])")
-_WORD_END_REACH = 4_096
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Cut `text` into blocks of at most `_MAX_STRETCH` characters whose counts add up.
+    """Cut `text` into blocks of at most `_MAX_STRETCH` characters.
 
-    Cuts are at starts of lines that do not begin with white space. A stretch without such starts is cut elsewhere if it
-    is too long, at positions that depend on the stretch alone, so that the counter stays additive (see `TokenCounter`).
+    Cuts are at starts of lines that do not begin with white space, where counts add up. A longer stretch without such
+    starts is cut at positions that depend on the stretch alone, so that the counter stays additive (see
+    `TokenCounter`); each such cut may add a token.
     """
     block = ""
     for stretch in _BORDER.split(text):
@@ -99,22 +97,10 @@ def _blocks(text: str) -> Iterator[str]:
             yield block
             block = ""
         if len(stretch) > _MAX_STRETCH:
-            yield from _cut_stretch(stretch)
+            yield from (stretch[start : start + _MAX_STRETCH] for start in range(0, len(stretch), _MAX_STRETCH))
         else:
             block += stretch
     yield block
-
-
-def _cut_stretch(stretch: str) -> Iterator[str]:
-    """Cut a stretch without a border: after the last word that ends shortly before the limit, else at the limit."""
-    start = 0
-    while len(stretch) - start > _MAX_STRETCH:
-        stop = start + _MAX_STRETCH
-        ends = [match.end() for match in _WORD_END.finditer(stretch, stop - _WORD_END_REACH, stop)]
-        end = ends[-1] if ends else stop
-        yield stretch[start:end]
-        start = end
-    yield stretch[start:]
 
 
 # A report is ignored if it is unlikely to be about the same text: it may include the reasoning of an answer, or be

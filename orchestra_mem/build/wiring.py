@@ -21,8 +21,15 @@ from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter
 from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
-from orchestra_mem.build.shared_log import prepare_shared_log, shared_document, sharers_in
-from orchestra_mem.build.storage import Place, named_by_memory, open_database, open_store
+from orchestra_mem.build.storage import (
+    Place,
+    named_by_memory,
+    open_database,
+    open_store,
+    prepare_shared_log,
+    shared_document,
+    sharers_in,
+)
 from orchestra_mem.choices import EmbedderChoice, IsolationChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.context.window import ContextWindowTracker
@@ -54,7 +61,7 @@ if TYPE_CHECKING:
     from orchestra_mem.adapters.embedders import WordLlamaEmbedder
     from orchestra_mem.adapters.files.working_copies import Follower
     from orchestra_mem.adapters.home import ListedProject
-    from orchestra_mem.compression.compressed import Compressed
+    from orchestra_mem.compression.compressor import Compressed
     from orchestra_mem.model_types import AnyModel, LanguageModel
     from orchestra_mem.retrieval.search import MemorySearch
 
@@ -68,7 +75,6 @@ class Wiring:
     Args:
         place, settings: The paths of the memory, and its settings.
         clock, counter, write_point, model: See `open_memory`.
-        table: The table of word vectors, if another memory has loaded it.
     """
 
     def __init__(
@@ -80,10 +86,8 @@ class Wiring:
         counter: TokenCounter | None,
         write_point: WritePoint | None,
         model: AnyModel | None,
-        table: WordLlamaEmbedder | None = None,
     ) -> None:
         self.place = place
-        self.table = table
         self.settings = settings
         self.clock = clock
         self.write_point = write_point
@@ -331,7 +335,7 @@ class Wiring:
         """The table of word vectors, used for search and for comparing turns; None if search by meaning is off."""
         from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 
-        return None if self.settings.search.embedder is EmbedderChoice.OFF else self.table or WordLlamaEmbedder()
+        return None if self.settings.search.embedder is EmbedderChoice.OFF else WordLlamaEmbedder()
 
     def _open_shared_log(self, folder: Path) -> OrchestratorContextManager:
         settings = prepare_shared_log(folder, self.settings.storage)

@@ -12,9 +12,9 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 
-from orchestra_mem.compression.compressed import Compressed, Talk
-from orchestra_mem.compression.model_reader import ModelReader
+from orchestra_mem.compression.model_reader import ModelReader, Talk
 from orchestra_mem.compression.timeouts import never
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.prompts import SESSION_KEYS
@@ -50,6 +50,46 @@ _FEWEST = 6
 _TRIED_AGAIN = 8
 _MOSTLY_FAILED = "the model has mostly failed with such content"
 _SESSION = "session"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compressed(Draft):
+    """A compressed text with the figures for the loss ledger.
+
+    `verdict` is the outcome of the model's attempt. `put_back` lists the must-keeps that were missing and were added
+    verbatim, `dropped` the identifiers of the source that the text does not contain.
+    """
+
+    method: str
+    verdict: TrialVerdict
+    dropped: tuple[str, ...]
+    talk: Talk = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, material: Material, draft: Draft, method: str, verdict: TrialVerdict, talk: Talk) -> Compressed:
+        """Combine a draft, its source and the record of the model calls."""
+        drafted = {each.name: getattr(draft, each.name) for each in fields(Draft)}
+        dropped = material.dropped_from(draft.text)
+        return cls(**drafted, method=method, verdict=verdict, dropped=dropped, talk=talk)
+
+    @property
+    def fault(self) -> str:
+        """The last fault of the model."""
+        return self.talk.fault
+
+    @property
+    def ratio(self) -> float:
+        """Tokens of the text divided by tokens of its source, 0 and up."""
+        return self.tokens / self.source_tokens if self.source_tokens else 0.0
+
+    def __str__(self) -> str:
+        return self.text
+
+    def followed_by(self, text: str, counter: TokenCounter) -> Compressed:
+        """Return a copy with an uncompressed text appended to it and to its source."""
+        whole = f"{self.text.rstrip()}\n{text}".lstrip()
+        source_tokens = self.source_tokens + counter.count(text)
+        return replace(self, text=whole, tokens=counter.count(whole), source_tokens=source_tokens)
 
 
 class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=llm_interface).compressor"):

@@ -76,8 +76,8 @@ class FactReader:
         self._facts = facts
         self._read: LRUCache[int, None] = LRUCache(_REMEMBERED)
 
-    def read(self, number: int, *, cancelled: Callable[[], bool]) -> int:
-        """Read the operations that a summary covers, except those read before; return the number of facts added.
+    def read(self, number: int, *, cancelled: Callable[[], bool]) -> None:
+        """Read the operations that a summary covers, except those read before.
 
         The facts found before an error are stored; the next call reads the other operations.
 
@@ -85,14 +85,12 @@ class FactReader:
             InterruptedGenerationError: `cancelled` returned True.
             ModelError: The model failed.
         """
-        added = 0
         with suppress(NotFoundError):
             for operations, text in _together(self._waiting(self._facts.ledger.summary(number))):
                 quotes = quotes_of(text, self._model, counter=self._counter, cancelled=cancelled)
                 for operation in operations:
-                    added += self._facts.add_quoted(operation, quotes)
+                    self._facts.add_quoted(operation, quotes)
                     self._read[operation.id] = None
-        return added
 
     def _waiting(self, summary: Summary) -> Iterable[Operation]:
         """Return the unread operations that a summary covers, except operations that are covered by a lower summary."""

@@ -14,13 +14,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from orchestra_mem.compression.compressed import Compressed
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.errors import ClosedError, NotFoundError, OrchestraMemError, StorageError
 from orchestra_mem.job_types import STALLED, Job, JobState, TrialVerdict
 from orchestra_mem.ports import Clock
 from orchestra_mem.stores import JobQueue
+
+if TYPE_CHECKING:
+    from orchestra_mem.compression.compressor import Compressed
 
 logger = logging.getLogger(__name__)
 

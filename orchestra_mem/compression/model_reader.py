@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from cachetools import LRUCache
 
-from orchestra_mem.compression.compressed import Talk
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.prompts import (
@@ -23,6 +22,7 @@ from orchestra_mem.core.prompts import (
 )
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.core.summaries.model_lines import Chunk, Record, read_lists
+from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter
 
@@ -30,6 +30,37 @@ from orchestra_mem.ports import TokenCounter
 _REMEMBERED = 256
 
 _Asked = tuple[Message, ...]
+
+
+@dataclass(slots=True)
+class Talk:
+    """Figures of the model calls for one summary. `asked` counts chunks sent, `first` chunks accepted without retry."""
+
+    asked: int = 0
+    first: int = 0
+    retried: int = 0
+    rejected: int = 0
+    lines: int = 0
+    invented: int = 0
+    failed: bool = False
+    fault: str = ""
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    prompt_s: float = 0.0
+    answer_s: float = 0.0
+    seconds: float = 0.0
+
+    def hopeless(self, patience: int) -> bool:
+        """Check whether at least `patience` chunks were rejected and no line was accepted."""
+        return self.rejected >= patience and not self.lines
+
+    def verdict(self, *, used: bool) -> TrialVerdict:
+        """Return the outcome; `used`: Whether the summary contains text by the model."""
+        if self.failed:
+            return TrialVerdict.FAILED
+        if used:
+            return TrialVerdict.RETRIED if self.retried else TrialVerdict.ACCEPTED
+        return TrialVerdict.NO_BETTER if self.lines or not self.rejected else TrialVerdict.REJECTED
 
 
 class ModelReader:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.catalog_types import ItemStatus, MemoryItem
-from orchestra_mem.compression.compressed import Compressed
-from orchestra_mem.compression.compressor import MemoryCompressor, content_of
+from orchestra_mem.compression.compressor import Compressed, MemoryCompressor, content_of
 from orchestra_mem.compression.timeouts import InterruptedGenerationError, never
 from orchestra_mem.core.catalog.tags import word_count
 from orchestra_mem.core.summaries.compaction import Limits

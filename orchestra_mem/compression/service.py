@@ -17,8 +17,7 @@ from orchestra_mem.types import EXTRACTIVE, Json, Session, Summary
 
 if TYPE_CHECKING:
     from orchestra_mem.catalog_types import MemoryItem
-    from orchestra_mem.compression.compressed import Compressed
-    from orchestra_mem.compression.compressor import MemoryCompressor
+    from orchestra_mem.compression.compressor import Compressed, MemoryCompressor
     from orchestra_mem.compression.fact_reader import FactReader
     from orchestra_mem.compression.jobs import BackgroundWork
     from orchestra_mem.compression.refiner import ItemSummarizer, SummaryRefiner

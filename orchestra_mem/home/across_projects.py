@@ -66,11 +66,10 @@ def query_projects(
     done: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
     answers: dict[int, tuple[ListedProject, _Answer]] = {}
     notes: dict[str, list[tuple[int, str]]] = {}
-    table = WordLlamaEmbedder()  # shared by all threads, because loading it takes 80 ms
 
     def work(number: int, project: ListedProject) -> None:
         try:
-            done.put((number, _asked(project, ask, timeout_s, table)))
+            done.put((number, _asked(project, ask, timeout_s)))
         except Exception as error:  # one project's failure must not affect the others
             logger.debug("cannot query %s", project.path, exc_info=True)
             done.put((number, error))
@@ -97,14 +96,12 @@ def query_projects(
     return [answers[each] for each in sorted(answers)], reasons
 
 
-def _asked(
-    project: ListedProject, ask: Callable[[OrchestratorContextManager], _Answer], max_s: float, table: WordLlamaEmbedder
-) -> _Answer:
+def _asked(project: ListedProject, ask: Callable[[OrchestratorContextManager], _Answer], max_s: float) -> _Answer:
     """Query a project's memory if its settings allow; do not list it as opened or summarise in the background."""
     if not has_memory(project.path):
         raise StorageError(f"no memory found in {project.path}")
     waits = dict.fromkeys(("storage.lock_timeout_s", "storage.busy_timeout_s"), max_s / 2)
-    wiring = wire(project.path, {**waits, "compression.auto": False}, environ_for(project.path), table=table)
+    wiring = wire(project.path, {**waits, "compression.auto": False}, environ_for(project.path))
     # The list holds `shared` as the project was last opened; the settings file may now differ.
     if not (project.shared and wiring.settings.project.shared):
         raise AccessDeniedError("not searched (project.shared: false)")

@@ -19,7 +19,7 @@ from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import StorageError
 from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.memory.recording import OperationDraft, new_session
+from orchestra_mem.memory.recording import new_session
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
 from orchestra_mem.tiers.session_ending import closing_sections
@@ -137,12 +137,12 @@ class Lifecycle:
             self._checked_state = states
             self._parts.reporter.found_faults([*self._parts.episodic.faults(), *self._parts.session.faults()])
 
-    def record(self, draft: OperationDraft) -> Operation:
+    def record(self, draft: Operation) -> Operation:
         """Write an operation to the event log, then update the tiers."""
-        operation, created = self._parts.log.append(draft.operation, lambda: new_session(self._parts.clock()))
+        operation, created = self._parts.log.append(draft, lambda: new_session(self._parts.clock()))
         if created:
             try:
-                self._follow(operation, draft)
+                self._follow(operation)
                 self._keep_within_limits(operation)
             except Exception as error:  # any error: a caller that saw it would record the operation a second time
                 self._postpone_after_failure(operation.id, error)
@@ -155,10 +155,8 @@ class Lifecycle:
         if not isinstance(error, StorageError):
             logger.error("operation %s is recorded, but processing it further failed", number, exc_info=error)
 
-    def _follow(self, operation: Operation, draft: OperationDraft) -> None:
+    def _follow(self, operation: Operation) -> None:
         """Add a recorded operation to working memory, unless operations of other processes before it can wait."""
-        if self.session is not None and (entry := draft.entry_of(operation, self.session.started.date())):
-            self._parts.session.remember(entry)
         if self.session is None or operation.session != self.session.id:
             self._catch_up(waits=False)
         elif operation.id == self.last_id + 1:

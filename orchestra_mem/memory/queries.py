@@ -246,16 +246,11 @@ class SearchCalls:
 
     def _recalled(self, query: str, budget_tokens: int, where: SearchFilter) -> Recalled:
         """Return the memories that a query recalls for a context; only a note if search is unavailable."""
+        from orchestra_mem.retrieval.passages import recall
+
         session = self._life.snapshot().session_id
-        try:
-            from orchestra_mem.retrieval.passages import recall
-
-            most = max(_LEAST_RECALLED, min(_MOST_RECALLED, budget_tokens // _TOKENS_RECALLED))
-            return recall(self._parts.search, query, session=session, where=where, limit=most)
-        except ImportError as error:
-            from orchestra_mem.core.search.disclosure import Recalled
-
-            return Recalled(recollections=(), notes=(f"nothing is recalled because search cannot be loaded: {error}",))
+        most = max(_LEAST_RECALLED, min(_MOST_RECALLED, budget_tokens // _TOKENS_RECALLED))
+        return recall(self._parts.search, query, session=session, where=where, limit=most)
 
     def _search_stats(self) -> dict[str, Json]:
         """Return statistics of opened components; `problem` says what disables search by meaning, if anything."""

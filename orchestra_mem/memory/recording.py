@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 from orchestra_mem.catalog_types import MAX_NAME_CHARS
 from orchestra_mem.core.context.items import as_form
@@ -14,22 +13,6 @@ from orchestra_mem.serialize import checked_json
 from orchestra_mem.types import Operation, Session, SessionStatus
 
 _MAX_TOKENS = 2**31
-
-
-@dataclass(frozen=True, slots=True)
-class OperationDraft:
-    """An operation to be recorded, with its entry. The entry assumes that no other process records anything first."""
-
-    operation: Operation
-    entry: Entry
-
-    def entry_of(self, operation: Operation, started: date) -> Entry | None:
-        """Return the recorded operation's entry; None if its id, day or tokens differ from the prepared entry's."""
-        reported = self.entry.operation.entry_tokens < 0
-        is_same = (operation.id, started) == (self.entry.operation.id, self.entry.started)
-        if not is_same or (reported and operation.tokens == operation.entry_tokens):
-            return None
-        return replace(self.entry, operation=operation, known_text=self.entry.text)
 
 
 def make_draft(
@@ -44,7 +27,7 @@ def make_draft(
     idempotency_key: object,
     number: int,
     session: Session | None,
-) -> OperationDraft:
+) -> Operation:
     """Check an operation, render its entry and count the tokens.
 
     `number` is its expected id, and `session` its expected session.
@@ -68,19 +51,15 @@ def make_draft(
         raise InvalidOperationError("critical", problem)
     key = None if idempotency_key is None else _name("idempotency_key", idempotency_key)
     day = session.started.date() if session else time.date()
-    thought = Operation(
-        id=number, session="", type=name, data=checked, timestamp=time, tokens=reported or 0,
-        entry_tokens=0 if reported is None else -1,
-    )  # fmt: skip
+    thought = Operation(id=number, session="", type=name, data=checked, timestamp=time, tokens=0, entry_tokens=0)
     entry = Entry(operation=thought, started=day, max_chars=parts.session.place.entry_chars)
     # Counted in the form that contexts show, so that later counts come from the cache.
     entry_tokens = parts.counter.count(as_form(entry.text))
-    operation = Operation(
+    return Operation(
         id=0, session="", type=name, data=checked, timestamp=time, entry_tokens=entry_tokens,
         tokens=entry_tokens if reported is None else reported, agent=agent, idempotency_key=key,
         critical=is_critical(name, checked) if critical is None else critical,
     )  # fmt: skip
-    return OperationDraft(operation, entry)
 
 
 def _tokens(value: object) -> int | None:

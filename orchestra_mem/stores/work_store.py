@@ -8,10 +8,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import product
-from typing import TypeAlias
 
 from orchestra_mem.core.work.wording import search_text, search_words
-from orchestra_mem.stores.statements import Connection, Stored, Table, limit_of, matching
+from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
 _NEW_ID = {"id": "nullif(?, 0)"}
@@ -28,11 +27,15 @@ _EVENTS = Table("work_events", WorkEvent, write=_NEW_ID)
 _ORDER = "priority, rank, id"
 _BACKLOG = f"ORDER BY {_ORDER}"
 _MAX_CLAUSES = 32  # search words with a condition each; further words share one, as a statement's size is limited
-# (done, total) leaves of the work tree below an item. A leaf has no items below it. Cancelled items and all items
-# below them do not count. Every change updates the few items above the changed item: counting again would take 0.1 s
-# for a milestone with 100,000 tasks.
-_Leaves: TypeAlias = tuple[int, int]
-_NOTHING: _Leaves = (0, 0)
+# The leaves of the work tree below an item: those done, and all. Cancelled items and all items below them do not count.
+_LEAVES = (
+    "WITH RECURSIVE below (id, status) AS "
+    "(SELECT id, status FROM work_items WHERE parent = ? AND status <> 'cancelled' "
+    "UNION ALL SELECT child.id, child.status FROM work_items AS child JOIN below ON child.parent = below.id "
+    "WHERE child.status <> 'cancelled') "
+    "SELECT coalesce(sum(CASE WHEN status = 'done' THEN 1 ELSE 0 END), 0), count(*) FROM below WHERE NOT EXISTS "
+    "(SELECT 1 FROM work_items AS child WHERE child.parent = below.id AND child.status <> 'cancelled')"
+)
 
 
 class WorkStore(Stored):
@@ -56,28 +59,23 @@ class WorkStore(Stored):
     def add(self, item: WorkItem) -> WorkItem:
         """Store a new item under the next id."""
         text = search_text(item.title, item.description)
-        with self._database.transaction("work") as connection:
+        with self._database.transaction("work"):
             values = _ITEMS.values(item, folded=text)
             added = self._database.write("work", f"{_ITEMS.insert('folded')} RETURNING id", values)
             stored = replace(item, id=added.row[0])
             self._set_dependencies((), stored)
             self._count(stored, 1)
-            _shift(connection, stored.parent, _leaves(stored.status, _NOTHING))
         return stored
 
     def replace(self, before: WorkItem, after: WorkItem) -> None:
         """Overwrite the stored item `before` with `after`."""
         text = search_text(after.title, after.description)
-        with self._database.transaction("work") as connection:
+        with self._database.transaction("work"):
             self._database.write("work", _ITEMS.update("folded"), _ITEMS.values(after, folded=text))
             self._set_dependencies(before.depends_on, after)
             if before.status is not after.status:
                 self._count(before, -1)
                 self._count(after, 1)
-            if (before.status, before.parent) != (after.status, after.parent):
-                below = _leaves_below(connection, after.id)
-                _shift(connection, before.parent, _minus(_NOTHING, _leaves(before.status, below)))
-                _shift(connection, after.parent, _leaves(after.status, below))
 
     def _set_dependencies(self, before: Sequence[int], item: WorkItem) -> None:
         gone, new = set(before) - set(item.depends_on), set(item.depends_on) - set(before)
@@ -149,8 +147,7 @@ class WorkStore(Stored):
 
     def progress(self, item_id: int) -> WorkProgress:
         """Return the number of done leaves and of all leaves below an item, without cancelled subtrees."""
-        with self._database.reading() as connection:
-            done, total = _leaves_below(connection, item_id)
+        done, total = self._database.rows(_LEAVES, (item_id,))[0]
         return WorkProgress(done=done, total=total)
 
     def blockers(self, item_id: int) -> list[WorkItem]:
@@ -208,35 +205,3 @@ def listing(where: WorkFilter) -> tuple[str, list[object]]:
     query = " UNION ALL ".join(f"{rows}{condition}" for condition, _ in parts)
     each_value = [value for _, values in parts for value in values]
     return f"{query} {_BACKLOG} LIMIT ?", [*each_value, limit_of(where.limit)]
-
-
-def _leaves(status: WorkStatus, below: _Leaves) -> _Leaves:
-    """Return an item's contribution to its parent's leaf count, given the leaves below the item."""
-    if status is WorkStatus.CANCELLED:
-        return _NOTHING
-    return below if below[1] else (int(status is WorkStatus.DONE), 1)
-
-
-def _minus(one: _Leaves, other: _Leaves) -> _Leaves:
-    """Return the difference of two leaf counts."""
-    return one[0] - other[0], one[1] - other[1]
-
-
-def _leaves_below(connection: Connection, item_id: int) -> _Leaves:
-    """Return the stored leaf count below an item, (0, 0) for an unknown id."""
-    row: _Leaves | None = connection.execute(
-        "SELECT below_done, below_total FROM work_items WHERE id = ?", (item_id,)
-    ).fetchone()
-    return row or _NOTHING
-
-
-def _shift(connection: Connection, item_id: int | None, change: _Leaves) -> None:
-    """Add a change to the leaf count below an item, and propagate its effect to all ancestors."""
-    while item_id is not None and change != _NOTHING:
-        done, total, status, parent = connection.execute(
-            "SELECT below_done, below_total, status, parent FROM work_items WHERE id = ?", (item_id,)
-        ).fetchone()
-        below = done + change[0], total + change[1]
-        connection.execute("UPDATE work_items SET below_done = ?, below_total = ? WHERE id = ?", (*below, item_id))
-        change = _minus(_leaves(WorkStatus(status), below), _leaves(WorkStatus(status), (done, total)))
-        item_id = parent

@@ -82,19 +82,18 @@ class FactExtractor:
                 self.ledger.add_must_keeps(session.id, operations[-1].id, *self._settled(operations, found))
             reached = operations[-1].id
 
-    def add_quoted(self, operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> int:
-        """Store facts that a model quoted from an operation and that are not known yet; return their number."""
+    def add_quoted(self, operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> None:
+        """Store facts that a model quoted from an operation and that are not known yet."""
         from orchestra_mem.core.facts.extraction import find_quoted
 
         found = _as_shown(operation, find_quoted(_own(operation), quotes))
         if not found:
-            return 0
+            return
         with self.ledger.adding_must_keeps():
             here = self.ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)
             said = [text for fact in here for text in (fact.text, fact.found) if text]
             found = [fact for fact in found if not any(fact.text in text or text in fact.text for text in said)]
             self.ledger.edit_must_keeps(*self._settled([operation], found))
-        return len(found)
 
     def _settled(
         self, operations: Sequence[Operation], found: Sequence[MustKeep]

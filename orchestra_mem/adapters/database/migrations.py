@@ -385,4 +385,9 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE shared_files ADD COLUMN saved INTEGER;
     """,
+    # 17: drop the stored numbers of leaves below each work item: a query counts them
+    """
+    ALTER TABLE work_items DROP COLUMN below_done;
+    ALTER TABLE work_items DROP COLUMN below_total;
+    """,
 )

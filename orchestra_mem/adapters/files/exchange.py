@@ -7,20 +7,17 @@ exchanged in one step, and the old file is checked afterwards: if its content is
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import re
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-
-if sys.platform != "win32":
-    import fcntl
 
 # Constants of Linux, from <linux/fs.h> and <fcntl.h>.
 _RENAME_EXCHANGE = 2
@@ -142,7 +139,7 @@ def _lease(descriptor: int) -> bool | None:
         # Sent when somebody opens the file. SIGURG is ignored by default; the default signal would end the process.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-    except (NameError, AttributeError):
+    except AttributeError:
         return None
     except OSError as error:
         return False if error.errno == errno.EAGAIN else None

@@ -186,8 +186,6 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Flush a folder, so that the file names in it are on the disk."""
-    if os.name == "nt":  # Windows cannot flush a folder
-        return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

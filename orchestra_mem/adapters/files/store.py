@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 
 _TEMPORARY = ".tmp~"
 _LOCK_POLL_S = 0.01
-_BINARY = getattr(os, "O_BINARY", 0)
 
 
 class FileDocumentStore(DocumentReader):
@@ -217,7 +216,7 @@ class FileDocumentStore(DocumentReader):
         """
         with self._changing("appending to", path):
             self._check_change(path)
-            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY)
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
             try:
                 size = os.fstat(descriptor).st_size
                 self._tell(f"{name}.append.before")
@@ -305,13 +304,12 @@ class FileDocumentStore(DocumentReader):
     def change_former(self, path: Path, change: Callable[[str], str]) -> None:
         """Do nothing: this store keeps no former texts but versions."""
 
-    def sweep(self, folders: tuple[Path, ...]) -> int:
-        """Remove the temporary files of killed processes, and return their number. The lock must be held.
+    def sweep(self, folders: tuple[Path, ...]) -> None:
+        """Remove the temporary files of killed processes. The lock must be held.
 
         A text that somebody saved just before the kill is first put back into its document, or kept as a version if
         the document has been saved since.
         """
-        removed = 0
         for folder in () if self._read_only else (*folders, self._versions):
             for leftover in folder.glob(f".*{_TEMPORARY}") if folder.is_dir() else ():
                 with suppress(OSError, StorageError):
@@ -323,8 +321,6 @@ class FileDocumentStore(DocumentReader):
                             self._take_back(leftover, path, data, ours=ours, expected=ours, name="document")
                             self._written_in(path.parent, "document")
                     leftover.unlink()
-                    removed += 1
-        return removed
 
     @contextmanager
     def syncing_once(self) -> Iterator[None]:
@@ -346,7 +342,7 @@ class FileDocumentStore(DocumentReader):
 
     def _write_new(self, path: Path, data: bytes, name: str, *, like: Path) -> None:
         """Write a new file with the access rights of the file `like`; see `_rights`."""
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o644)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
             with suppress(OSError):  # a file system without access rights
                 mode = self._rights(path, like)

@@ -30,10 +30,6 @@ _log = logging.getLogger(__name__)
 
 _PIECE_BYTES = 4_000_000
 
-# Threads wait at hundreds of barriers per token. While one other process was busy, a generation took 510 s if they spin
-# there, and 13 s if they sleep. OpenMP reads the variable once, when OpenMP is first loaded.
-_WAIT_POLICY = "OMP_WAIT_POLICY"
-
 _lock = Lock()
 _library: Any = None
 # The library keeps a pointer to this callback, so it must never be freed.
@@ -53,24 +49,13 @@ def load_library() -> Any:
         return _library
 
 
-def wait_policy() -> str:
-    """Return a warning if the library's threads spin while they wait, "" if they sleep."""
-    chosen = os.environ.get(_WAIT_POLICY, "passive")
-    if chosen.strip().lower() == "passive":
-        return ""
-    return (
-        f"{_WAIT_POLICY} is {chosen}: the threads of llama.cpp spin while they wait, which slows them down when "
-        f"other programs are running; start the program with {_WAIT_POLICY}=passive"
-    )
-
-
 def _loaded() -> Any:
     require_library()
     by_host = "llama_cpp" in sys.modules
-    # Also applies to other users of the same OpenMP later in this process, and to child processes.
-    os.environ.setdefault(_WAIT_POLICY, "passive")
-    if waiting := wait_policy():
-        _log.warning("%s", waiting)
+    # Threads wait at hundreds of barriers per token. While one other process was busy, a generation took 510 s if they
+    # spin there, and 13 s if they sleep. OpenMP reads the variable once, when it is first loaded. It also applies to
+    # other users of the same OpenMP later in this process, and to child processes.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         from llama_cpp import llama_cpp as library
     except (ImportError, OSError, RuntimeError) as error:

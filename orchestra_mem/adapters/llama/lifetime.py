@@ -159,5 +159,4 @@ def _end_all() -> None:
         time.sleep(ASK_EVERY_S)
 
 
-if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
-    os.register_at_fork(after_in_child=_running.clear)
+os.register_at_fork(after_in_child=_running.clear)  # a child has none of its parent's threads

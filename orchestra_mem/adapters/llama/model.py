@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from threading import Event, Thread
 
-from orchestra_mem.adapters.llama.library import GgufVocabulary, default_threads, load_library, wait_policy
+from orchestra_mem.adapters.llama.library import GgufVocabulary, default_threads, load_library
 from orchestra_mem.adapters.llama.lifetime import ASK_EVERY_S, NO_MORE, Held, Stop, exit_begun, running
 from orchestra_mem.adapters.llama.session import BESIDE_TOKENS, LlamaSession, grammar_of
 from orchestra_mem.adapters.llama.trial import require_gguf, require_room
@@ -36,6 +36,9 @@ class LlamaModel:
         threads: Number of processor threads; 0 for the physical cores minus one.
         idle_unload_s: Seconds after which an unused model is unloaded; 0 for never.
     """
+
+    doubts = ()
+    """Warnings about the model; a file in this process gives none."""
 
     def __init__(
         self, vocabulary: GgufVocabulary, *, context_tokens: int = 8_192, threads: int = 0, idle_unload_s: float = 300.0
@@ -68,11 +71,6 @@ class LlamaModel:
         trained = self._vocabulary.number("context_length")
         threads = "1 thread" if self._threads == 1 else f"{self._threads} threads"
         return f"on {threads}" + (f", trained for {trained:,} tokens" if trained else "")
-
-    @property
-    def doubts(self) -> list[str]:
-        """Warnings about settings that slow generation down."""
-        return [wait_policy()] if wait_policy() else []
 
     def busy(self) -> bool:
         """Return False: no other program uses this model."""

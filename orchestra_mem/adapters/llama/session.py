@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -192,8 +191,7 @@ def _abort_callback(library: Any) -> Any:
     llama.cpp calls the callback hundreds of times per token. A Python function would wait for the interpreter lock
     each time, up to 5 ms in a busy program; `strlen` only reads the memory that `Stop.set` writes to.
     """
-    runtime = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
-    return ctypes.cast(runtime.strlen, library.ggml_abort_callback)
+    return ctypes.cast(ctypes.CDLL(None).strlen, library.ggml_abort_callback)
 
 
 class _Sampler:

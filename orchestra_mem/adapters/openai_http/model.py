@@ -111,7 +111,7 @@ class OpenAiModel:
         self._serves: dict[str, bool] = {}  # by `_question`: whether the server has ever answered it
         self._way = 0  # index of the first of `_ways` that the server accepts
         self._wanted_tokens = wanted_tokens
-        self._silent = self._read_less = ""
+        self._read_less = ""
         self._cut_to = 0  # tokens that the server read of the prompt that `_read_less` reports
         self._turn = threading.Lock()
 
@@ -224,7 +224,7 @@ class OpenAiModel:
 
     @property
     def doubts(self) -> list[str]:
-        """Warnings about a small window, and about figures that the server omits or misreports. Sends no request."""
+        """Warnings about a small window, and about a prompt that the server cut. Sends no request."""
         small = ""
         if self._window and self._wanted_tokens > self._window:
             small = (
@@ -232,16 +232,12 @@ class OpenAiModel:
                 f"{self._wanted_tokens:,}: start the server with a larger window, or set "
                 f"orchestrator.context_window.max_tokens to {self._window}"
             )
-        return [doubt for doubt in (small, self._silent, self._read_less) if doubt]
+        return [doubt for doubt in (small, self._read_less) if doubt]
 
     def _doubt(self, prompt_bytes: int, done: Generation) -> None:
         """Compare the prompt's size with the number of tokens that the server reports, and note a warning."""
         if not done.prompt_tokens:
-            self._silent = (
-                f"{self._server.url} does not report how many tokens a prompt has, so nothing is learned from it"
-            )
             return
-        self._silent = ""
         if prompt_bytes > _MOST_BYTES_A_TOKEN * done.prompt_tokens + _SHORT_BYTES:
             self._cut_to = done.prompt_tokens
             self._read_less = (

@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from cachetools import LRUCache
 from numpy.typing import NDArray
 
 from orchestra_mem.catalog_types import CHUNK_PATTERN
@@ -37,7 +36,6 @@ RECORD = np.dtype(
     ]
 )
 TIER_NUMBERS = {tier: number for number, tier in enumerate(Tier)}
-_KEPT_MASKS = 8
 
 
 def damaged(text: str) -> DatabaseDamagedError:
@@ -118,7 +116,6 @@ class Columns:
     def __init__(self) -> None:
         self.size = self.count = self.total_length = self.version = 0
         self._rows = np.zeros(0, RECORD)
-        self._masks: LRUCache[SearchFilter, NDArray[np.bool_]] = LRUCache(_KEPT_MASKS)
 
     def __getitem__(self, field: str) -> NDArray[Any]:
         return self._rows[field][: self.size]
@@ -136,7 +133,6 @@ class Columns:
         self.count = int(np.count_nonzero(self["alive"]))
         self.total_length = int(self["length"].sum(dtype=np.int64))
         self.version += 1
-        self._masks.clear()
 
     def having(self, slot: int) -> NDArray[np.bool_]:
         """Return a mask of the chunks with a vector of a model, shape (size,)."""
@@ -153,12 +149,7 @@ class Columns:
         return mask
 
     def passing(self, where: SearchFilter) -> NDArray[np.bool_]:
-        """Return a mask of the chunks that pass a filter, shape (size,). It is cached: do not modify it."""
-        if (mask := self._masks.get(where)) is None:
-            mask = self._masks[where] = self._passing(where)
-        return mask
-
-    def _passing(self, where: SearchFilter) -> NDArray[np.bool_]:
+        """Return a mask of the chunks that pass a filter, shape (size,)."""
         mask: NDArray[np.bool_] = self["alive"] == 1
         if where.tiers:
             mask &= _is_one_of(self["tier"], [TIER_NUMBERS[tier] for tier in where.tiers])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
 from typing import TypeVar
@@ -53,18 +53,17 @@ _ACRONYMS = {"nl": "NL", "llm": "LLM", "api": "API", "id": "ID", "url": "URL", "
 class Entry:
     """An operation with its renderings, made when first used: many entries are of other processes and never shown.
 
-    `started`: First day of the session (UTC). `max_chars`: About the longest `text`. `known_text`: The text, if known.
+    `started`: First day of the session (UTC). `max_chars`: About the longest `text`.
     """
 
     operation: Operation
     started: date
     max_chars: int
-    known_text: str = field(default="", compare=False, repr=False)
 
     @cached_property
     def text(self) -> str:
         """The entry in the session document."""
-        return self.known_text or f"### {self._heading}\n{_body(self.operation, self.max_chars)}\n"
+        return f"### {self._heading}\n{_body(self.operation, self.max_chars)}\n"
 
     @cached_property
     def short(self) -> str:
