@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from orchestra_mem.core.facts.classifier import load_table, probabilities
-from orchestra_mem.core.facts.outputs import failure_lines
 from orchestra_mem.core.facts.prose import (
     Field,
     Source,
@@ -21,7 +20,7 @@ from orchestra_mem.core.facts.prose import (
 )
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import Candidate, candidates_of
-from orchestra_mem.core.facts.states import is_loop_outcome, kind_of_field, says_nothing, state_of
+from orchestra_mem.core.facts.states import failure_lines, is_loop_outcome, kind_of_field, says_nothing, state_of
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import CUT, MustKeep, MustKeepKind, Operation
