@@ -14,7 +14,6 @@ from orchestra_mem.core.facts.prose import (
     Source,
     Voice,
     fields_of,
-    is_commit,
     outputs_file_content,
     without_code,
 )
@@ -251,8 +250,6 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     if outcome := next(filter(_is_outcome, finds), None):
         about = " (" in outcome.text
         finds = [find for find in finds if find is outcome or not (about and _is_outcome(find) and ": " in find.text)]
-    if is_commit(operation):
-        finds = _told_once(finds)
     if operation.type == "rules":  # every fact in a rule file is a rule
         finds = [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
     if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
@@ -262,19 +259,6 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
 
 def _is_outcome(find: Find) -> bool:
     return find.kind is MustKeepKind.COMPLETION and find.score == 1.0
-
-
-def _told_once(finds: Sequence[Find]) -> list[Find]:
-    """Drop finds whose words are all in another find of the same kind, as in a commit's subject and body."""
-    told = [(find, frozenset(content_stems(find.text))) for find in finds]
-    return [
-        find
-        for place, (find, stems) in enumerate(told)
-        if not any(
-            find.kind is other.kind and (stems < theirs or (stems == theirs and before < place))
-            for before, (other, theirs) in enumerate(told)
-        )
-    ]
 
 
 def _of_decision(operation: Operation) -> Iterator[Find]:
