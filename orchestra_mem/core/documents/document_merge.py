@@ -258,11 +258,12 @@ def _stays_away(was: OwnedLine, now: OwnedLine, loose: LooseFacts) -> bool:
 
 
 def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
-    """Return the owned lines of each text."""
+    """Return the lines of each text that have an identity, or are not the same in all three."""
+    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
     # A `- None` line in a section that the machine does not write is a person's.
     machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
     return [
-        [line for line in owned_lines(text) if line.key[:1] != "-" or line.section in machines]
+        [line for line in owned_lines(text, alike) if line.key[:1] != "-" or line.section in machines]
         for text in (base, machine, person)
     ]
 

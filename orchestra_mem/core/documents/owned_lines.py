@@ -154,11 +154,11 @@ class Difference(Generic[T]):
 
 # Reading and writing a document parses the same few texts several times.
 @lru_cache(maxsize=16)
-def owned_lines(text: str) -> tuple[OwnedLine, ...]:
+def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine, ...]:
     """Return the lines of a document that have an identity, may be facts, or are the machine's list items, in order.
 
-    Facts are never indented or quoted. An unnumbered line below an entry belongs to the entry, which in the shared log
-    ends with its "Shared by" line.
+    Rows in `but` are skipped, except work, next steps and `- None`. Facts are never indented or quoted. An unnumbered
+    line below an entry belongs to the entry, which in the shared log ends with its "Shared by" line.
     """
     work = has_work(text)
     plans = {line.place: line for line in plan_lines(text)}
@@ -170,6 +170,9 @@ def owned_lines(text: str) -> tuple[OwnedLine, ...]:
         in_entry = block.level >= 3
         for place, row in _rows(block, plans if work else {}):
             plan, in_entry = plans.get(place), in_entry and not SHARED_LINE.fullmatch(row)
+            is_empty = block.level == 2 and _EMPTY.fullmatch(row) is not None
+            if row in but and not (plan or is_empty or section == NEXT):
+                continue
             is_entry = block.level >= 3 and place == block.line - 1
             fact = None if block.front else _fact(row, block, is_entry=is_entry, is_below=in_entry and not is_entry)
             if work and plan and plan.number:
@@ -180,7 +183,7 @@ def owned_lines(text: str) -> tuple[OwnedLine, ...]:
                 key = fact.number
             elif repeated := _repeated(row, section):
                 key, fact = repeated, None
-            elif block.level == 2 and _EMPTY.fullmatch(row):
+            elif is_empty:
                 key = f"-{section}"
             elif count := _COUNTER.match(row):
                 key = "=" + count["key"].lstrip("-*+ \t")
