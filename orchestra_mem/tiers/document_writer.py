@@ -34,8 +34,7 @@ from orchestra_mem.core.documents.signature import (
 from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
-from orchestra_mem.tiers.edit_origins import EditOrigins
-from orchestra_mem.tiers.edited_text import EditedText
+from orchestra_mem.tiers.edited_text import EditedText, EditOrigins
 from orchestra_mem.types import Author, ReadDocument, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)

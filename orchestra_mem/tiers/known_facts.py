@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestra_mem.core.facts.candidates import (
-    HOLDING,
     UNFINISHED,
     command_key,
     keys_near,
@@ -20,8 +19,6 @@ from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 # Most facts that are read by one key: of a word of more facts, only the newest count; of a command, all failures.
 _A_KEY, _A_COMMAND = 100, 100_000
-# `Scrap that` takes back the last decision, if one of the last few operations or a person just made it.
-_LAST_OPERATIONS, _LAST_EDITED = 3, 10
 _STANDING = MustKeepStatus.STANDING
 
 
@@ -73,11 +70,6 @@ class KnownFacts:
         operations = {fact.operation for fact in found if fact.kind in UNFINISHED} - {0}
         beside = self.ledger.must_keeps_of(sorted(operations)) if operations else []
         found += [fact for fact in beside if fact.kind in UNFINISHED]
-        if any(fact.kind in HOLDING for fact in facts):
-            first = min(fact.operation for fact in facts) - _LAST_OPERATIONS
-            before = self.ledger.must_keeps(kinds=HOLDING, first_operation=first, last_operation=last)
-            edited = self.ledger.by_people(limit=_LAST_EDITED)
-            found += [fact for fact in (*before, *edited) if fact.kind in HOLDING]
         replaced = {fact.id for fact in found if fact.kind in UNFINISHED and fact.status is MustKeepStatus.SUPERSEDED}
         known = {
             fact.id: fact

@@ -9,19 +9,17 @@ from datetime import datetime
 from typing import NamedTuple
 
 from orchestra_mem.core.facts.classifier import load_table, probabilities
-from orchestra_mem.core.facts.outputs import failure_lines
 from orchestra_mem.core.facts.prose import (
     Field,
     Source,
     Voice,
     fields_of,
-    is_commit,
     outputs_file_content,
     without_code,
 )
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import Candidate, candidates_of
-from orchestra_mem.core.facts.states import is_loop_outcome, kind_of_field, says_nothing, state_of
+from orchestra_mem.core.facts.states import failure_lines, is_loop_outcome, kind_of_field, says_nothing, state_of
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import CUT, MustKeep, MustKeepKind, Operation
@@ -252,8 +250,6 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     if outcome := next(filter(_is_outcome, finds), None):
         about = " (" in outcome.text
         finds = [find for find in finds if find is outcome or not (about and _is_outcome(find) and ": " in find.text)]
-    if is_commit(operation):
-        finds = _told_once(finds)
     if operation.type == "rules":  # every fact in a rule file is a rule
         finds = [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
     if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
@@ -264,19 +260,6 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
 
 def _is_outcome(find: Find) -> bool:
     return find.kind is MustKeepKind.COMPLETION and find.score == 1.0
-
-
-def _told_once(finds: Sequence[Find]) -> list[Find]:
-    """Drop finds whose words are all in another find of the same kind, as in a commit's subject and body."""
-    told = [(find, frozenset(content_stems(find.text))) for find in finds]
-    return [
-        find
-        for place, (find, stems) in enumerate(told)
-        if not any(
-            find.kind is other.kind and (stems < theirs or (stems == theirs and before < place))
-            for before, (other, theirs) in enumerate(told)
-        )
-    ]
 
 
 def _of_decision(operation: Operation) -> Iterator[Find]:

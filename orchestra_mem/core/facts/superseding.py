@@ -33,10 +33,7 @@ _WHOLE = frozenset("status state result outcome success succeeded passed complet
 _CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, *UNFINISHED, _COMPLETION)
 _REPEATED = (*UNFINISHED, _COMPLETION)  # of these kinds, a fact is superseded by one in the same words
 _SKEW = timedelta(minutes=15)  # clocks of machines differ by less
-_NEAR_OPERATIONS = 3  # greatest distance of a decision that `scrap that` can refer to
 _LEAST_OPEN = 0.3  # least logit at which a fact leaves open what it says: it ends nothing for sure
-_POINTS = 1.5  # least taking-back logit at which a fact without a topic refers to the last decision
-_FEW = 3.0  # a topic up to this weight names nothing
 # Least share of the words of a completed task, by weight, in an open item that it ends: of 77 pairs that share a word,
 # this keeps 36 of 37 right ends and 2 of 25 wrong ones.
 _NAMED = 0.6
@@ -238,8 +235,6 @@ class Standing:
                 repeated.append((number, True))
             elif may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
                 chances[number] = chance
-        if not repeated and not chances and topic_of(fact.text).weight <= _FEW and signs[0] >= _POINTS:
-            return self._pointed_at(fact, facts)
         likeliest = sorted(chances, key=lambda number: -chances[number])
         is_open = fact.kind in HOLDING and signs[OPEN] >= _LEAST_OPEN
         ends = [number for number in likeliest if chances[number] >= _least(fact, facts[number]) and not is_open]
@@ -282,13 +277,3 @@ class Standing:
         """Yield the numbers of facts that share a word with a later fact, of the kinds that it may end."""
         for words, most in keys_near(fact)[0]:
             yield from nearest((self._by_word[word] for word in words if word in self._by_word), most)
-
-    def _pointed_at(self, fact: MustKeep, facts: Sequence[MustKeep]) -> list[tuple[int, bool]]:
-        """Return the last decision or rule, if near: `Scrap that.` takes it back without naming it."""
-        for number in reversed(self._facts):
-            older = facts[number]
-            changes = self._concerns(fact, older) and may_change(fact, older)
-            if changes and older.kind in (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT):
-                near = fact.operation - older.operation <= _NEAR_OPERATIONS
-                return [(number, True)] if near else []
-        return []

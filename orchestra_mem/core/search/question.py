@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from functools import partial
+from functools import cache, partial
 
-from orchestra_mem.core.search.query_language import telling_words
-from orchestra_mem.core.search.terms import MAX_QUERY_CHARS, read_query
+from orchestra_mem.core.search.terms import MAX_QUERY_CHARS, content_words, distinct_words, fold, read_query
 from orchestra_mem.search_types import Terms
 
 MAX_QUESTION_WORDS = 32
@@ -55,6 +54,8 @@ TIME = re.sub(r"\?P<\w+>", "?:", _TIMES.pattern)
 """Pattern of a period that a line may name, without groups."""
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 _DAY = timedelta(days=1)
+_LEAST, _LEAST_SHARE = 2, 0.3  # how many of a query's content words, and which share, must be stop words
+_SCRIPTS_WITHOUT_SPACES = frozenset({"chinese", "japanese", "korean"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +87,29 @@ def read_question(query: str, now: datetime) -> Question:
     return Question(
         text=query,
         terms=read_query(query),
-        words=tuple(telling_words(query)[:MAX_QUESTION_WORDS]),
+        words=tuple(_telling_words(query)[:MAX_QUESTION_WORDS]),
         periods=periods_in(query, now),
         asks_when=_ASKS_WHEN.search(query) is not None,
     )
+
+
+def _telling_words(query: str) -> list[str]:
+    """Return the distinct content words of a query, without stop words of its language, the one with most of them."""
+    every, words = distinct_words(query), content_words(query)
+    stops = max((stops.intersection(every) for stops in _languages()), key=len)
+    telling = [word for word in words if word not in stops]
+    is_english = len(stops) <= len(every) - len(words)
+    few = len(words) - len(telling) < max(_LEAST, _LEAST_SHARE * len(words))
+    return words if is_english or few or not telling else telling
+
+
+@cache
+def _languages() -> tuple[frozenset[str], ...]:
+    """Return the stop words of each language but English."""
+    from stop_words import AVAILABLE_LANGUAGES, get_stop_words  # reads files
+
+    others = [each for each in AVAILABLE_LANGUAGES if each not in {"english", *_SCRIPTS_WITHOUT_SPACES}]
+    return tuple(frozenset(fold(" ".join(get_stop_words(each, cache=False))).split()) for each in others)
 
 
 def periods_in(query: str, now: datetime) -> tuple[Period, ...]:

@@ -29,11 +29,8 @@ from orchestra_mem.ports import TokenCounter
 _LEAST_NEWS = 2
 # Least number of content words in a line about a session, where a name alone says nothing.
 _LEAST_TOLD = 3
-# Beginning of a line with a date or heading in a body, as `render` writes it.
-_SECTION = re.compile(r"(?m)^(?=(?!- ).*:$)")
 # Timestamps do not count as new: the date is above the line and in the original.
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?")
-_DAY = re.compile(r"\d{4}-\d\d-\d\d:")
 _MAX_NAMED = 3
 # Up to this many lines may be one wrapped sentence, even if they begin with paths or numbers instead of words.
 _MOST_WRAPPED = 2
@@ -248,7 +245,8 @@ def improved(
     """
     chosen = list(_news(sound(material, lines), base.text, target_tokens - base.tokens, counter))
     while chosen:
-        draft = checked(material, _beside(body_of(base.text), chosen), counter)
+        added = render(sorted(chosen, key=lambda line: line.key))
+        draft = checked(material, f"{body_of(base.text).rstrip()}\n{added}", counter)
         if draft.passed and draft.tokens <= target_tokens:
             return draft
         chosen.pop()
@@ -283,19 +281,3 @@ def _news(lines: Sequence[Passage], base: str, room: float, counter: TokenCounte
             known |= says
             room -= cost
             yield line
-
-
-def _beside(body: str, lines: Sequence[Passage]) -> str:
-    """Add lines to a body, each at the end of the section of its date or heading, or in a new section."""
-    sections = [section for section in _SECTION.split(body) if section.strip()]
-    for line in sorted(lines, key=lambda line: line.key):
-        bullet = f"- {line.speaker}: {line.text}" if line.speaker else f"- {line.text}"
-        for place, section in enumerate(sections):
-            if section.partition("\n")[0] == f"{line.when}:" or not line.when:
-                sections[place] = f"{section.rstrip()}\n{bullet}\n"
-                break
-        else:
-            sections.append(f"{line.when}:\n{bullet}\n" if line.when else f"{bullet}\n")
-            if all(_DAY.match(section) for section in sections):
-                sections.sort(key=lambda section: section[:10])
-    return "".join(sections)
