@@ -23,7 +23,8 @@ from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import Block, front_matter_fault, split_blocks
 from orchestra_mem.core.documents.session_document import EARLIER, LOG, SessionDocument
-from orchestra_mem.core.summaries.kept import body_of, squeeze
+from orchestra_mem.core.summaries.kept import body_of
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.types import (

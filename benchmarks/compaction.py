@@ -28,8 +28,8 @@ from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.summaries.extractive import Passage, extract, render
-from orchestra_mem.core.summaries.kept import body_of, squeeze
-from orchestra_mem.core.text import STOP_WORDS, stem, visible
+from orchestra_mem.core.summaries.kept import body_of
+from orchestra_mem.core.text import STOP_WORDS, squeeze, stem, visible
 from orchestra_mem.serialize import dump_json
 from orchestra_mem.types import Json, Operation, Summary
 

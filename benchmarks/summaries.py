@@ -23,8 +23,8 @@ from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
 from orchestra_mem.core.summaries.drafts import Material, draft_of
-from orchestra_mem.core.summaries.kept import body_of, squeeze
-from orchestra_mem.core.text import content_stems, split_sentences, visible
+from orchestra_mem.core.summaries.kept import body_of
+from orchestra_mem.core.text import content_stems, split_sentences, squeeze, visible
 from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.tiers.session_compaction import read_source

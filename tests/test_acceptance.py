@@ -8,7 +8,7 @@ from pathlib import Path
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.context.window import Threshold
-from orchestra_mem.core.summaries.kept import squeeze
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import DocumentName, OperationFilter
 from tests.conftest import Clock
 from tests.memories import everywhere, flushed, live

@@ -21,8 +21,8 @@ from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, draft_of
-from orchestra_mem.core.summaries.kept import body_of, squeeze
-from orchestra_mem.core.text import split_sentences
+from orchestra_mem.core.summaries.kept import body_of
+from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import Message

@@ -20,8 +20,9 @@ from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, chars_for, draft_of, material_of, paragraphs_of
 from orchestra_mem.core.summaries.extractive import Passage, render
-from orchestra_mem.core.summaries.kept import KEPT, squeeze
+from orchestra_mem.core.summaries.kept import KEPT
 from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import Trial, TrialVerdict

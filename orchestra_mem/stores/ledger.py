@@ -167,9 +167,9 @@ class Ledger(Stored):
                 [(*key, step) for key, step in steps.items() if step],
             )
 
-    def by_people(self, *, limit: int | None = None) -> list[MustKeep]:
-        """Return the facts that people wrote, reworded or removed, by ascending id; with a `limit`, the newest."""
-        return self._facts("WHERE author = 'person' ORDER BY id DESC LIMIT ?", [limit_of(limit)])[::-1]
+    def by_people(self) -> list[MustKeep]:
+        """Return the facts that people wrote, reworded or removed, by ascending id."""
+        return self._facts("WHERE author = 'person' ORDER BY id")
 
     def adding_must_keeps(self) -> AbstractContextManager[object]:
         """Open a transaction that keeps others from adding must-keeps between `next_must_keep_id` and the insert."""

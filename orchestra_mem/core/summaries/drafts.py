@@ -11,7 +11,8 @@ from datetime import datetime
 
 from orchestra_mem.core.identifiers import missing_identifiers, quoted_names
 from orchestra_mem.core.summaries.extractive import Passage, extract, render
-from orchestra_mem.core.summaries.kept import body_of, kept_lines, name_facts, squeeze, told
+from orchestra_mem.core.summaries.kept import body_of, kept_lines, name_facts, told
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.types import EXTRACTIVE, MustKeep, MustKeepStatus, Summary
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush, heapreplace
 
 from orchestra_mem.core.identifiers import is_quoted_across
-from orchestra_mem.core.summaries.kept import squeeze
 from orchestra_mem.core.summaries.reading import read
-from orchestra_mem.core.text import content_stems, stem
+from orchestra_mem.core.text import content_stems, squeeze, stem
 
 _Row = tuple[str, str, int, str]  # time, speaker, key and text
 

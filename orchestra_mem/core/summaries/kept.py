@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from orchestra_mem.core.text import squeeze as squeeze
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 KEPT = "Kept:"

@@ -21,8 +21,8 @@ from orchestra_mem.core.identifiers import find_identifiers, missing_identifiers
 from orchestra_mem.core.prompts import MAX_LINES
 from orchestra_mem.core.summaries.drafts import Draft, Material, checked, sound
 from orchestra_mem.core.summaries.extractive import Passage, render
-from orchestra_mem.core.summaries.kept import body_of, squeeze
-from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences, visible
+from orchestra_mem.core.summaries.kept import body_of
+from orchestra_mem.core.text import MAX_SENTENCE_CHARS, content_stems, plain_word, split_sentences, squeeze, visible
 from orchestra_mem.ports import TokenCounter
 
 # Least number of new words or names in a line that is added to a summary.
