@@ -147,6 +147,7 @@ def test_an_archive_that_may_not_be_written_stops_a_move_and_not_a_backup(laptop
     assert laptop.move(laptop.config, SMALL)["operations"] == 3
 
 
+@pytest.mark.timeout(600)  # some fifteen moves, each killed and repeated
 @pytest.mark.parametrize("to_server", [True, False])
 def test_a_move_killed_at_any_step_leaves_one_memory_and_goes_on(
     tmp_path: Path, postgres: PostgresServer, to_server: bool
