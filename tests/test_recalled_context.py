@@ -48,6 +48,23 @@ def test_what_answers_the_query_stands_behind_the_newest_operations(memory: Orch
     assert "recalled_memories" not in memory.explain("step")
 
 
+def test_a_search_that_finds_nothing_for_now_keeps_the_prefix(tmp_path: Path, clock: Clock) -> None:
+    """While vectors are missing and nothing is found, contexts begin as with the next query that finds something."""
+    away = {"search": {"embedder": "http", "base_url": "http://127.0.0.1:9/v1", "model": "m"}}
+    with open_memory(tmp_path, config={**CONFIG, **away}, clock=clock) as memory:
+        memory.record_operation("message", {"role": "user", "text": OLD})
+        record(memory, 20, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
+        memory.flush_session()
+        record(memory, 5, first=100)
+        first, then, last = (
+            memory.get_orchestrator_context("step", query=query) for query in ("zzqqxy", "saffron gateway", "zzqqxy")
+        )
+        assert not first.recalled
+        assert "search by meaning is off" in first.notes[0]
+        assert OLD in then.recalled
+        assert (first.prefix, first.epoch) == (then.prefix, then.epoch) == (last.prefix, last.epoch)
+
+
 @pytest.mark.parametrize("budget", [700, 1_500, 3_000])
 def test_the_documents_need_not_make_room_for_guesses(tmp_path: Path, clock: Clock, budget: int) -> None:
     """A context with a query shows all rules if what matches the query leaves room for them."""

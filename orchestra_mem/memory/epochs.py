@@ -170,16 +170,14 @@ class EpochKeeper:
         Contexts with recalled memories have separate epochs with reserved room. The memories are appended at the end
         and may use all remaining tokens. A memory that is already in the epoch, word for word, is not repeated.
         """
-        # Reserve no room for recalled memories while search is unavailable.
-        unavailable = recalled is not None and bool(recalled.notes) and not recalled.recollections
-        asked = recalled is not None and self.settings.retrieval.context_share > 0 and not unavailable
-        wanted = self._wanted_room(recalled, budget_tokens, now) if recalled is not None and asked else _Room()
+        asked = recalled is not None and self.settings.retrieval.context_share > 0
+        # Reserve no room for recalled memories while search is unavailable; the epoch is the same, for a stable prefix.
+        found = recalled is not None and bool(recalled.recollections or not recalled.notes)
+        wanted = self._wanted_room(recalled, budget_tokens, now) if recalled and asked and found else _Room()
         key = budget_tokens, asked, measure_turns
         # A context restricted to some agents gets a separate epoch, so that the shared one neither leaks nor ends.
         running = self._continue_or_begin(key, now, wanted) if now.is_whole else self._begin(key, now, wanted)
         context = running.told(for_operation)
-        if recalled is not None and unavailable:
-            return replace(context, notes=(*context.notes, *recalled.notes))
         return self._with_recalled(context, recalled) if recalled is not None and asked else context
 
     def _wanted_room(self, recalled: Recalled, budget_tokens: int, now: Snapshot) -> _Room:
