@@ -44,6 +44,24 @@ def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> No
         assert "Step 17" in contexts[budget].render()
 
 
+def test_an_epoch_goes_on_between_two_sessions(memory: OrchestratorContextManager, tmp_path: Path) -> None:
+    """After a flush, contexts continue one epoch until a document is edited by much or another process records."""
+    record(memory, 15)
+    memory.flush_session()
+    first, second = memory.get_orchestrator_context("x"), memory.get_orchestrator_context("x")
+    assert (first.epoch, first.render()) == (second.epoch, second.render())
+    edit(
+        memory.episodic_memory.path(DocumentName.PROJECT_STATE), ("# Project State", "# Project State\n\nAda was here.")
+    )
+    assert "> +Ada was here." in memory.get_orchestrator_context("x").timeline
+    with open_memory(tmp_path, config=CONFIG) as other:
+        other.record_operation("decision", {"text": "We decided to keep bees on the roof."})
+        other.flush_session()
+    context = memory.get_orchestrator_context("x")
+    assert context.epoch > first.epoch
+    assert "bees on the roof" in context.prefix
+
+
 def test_a_persons_edit_of_the_session_document_is_told_though_a_spill_follows(
     memory: OrchestratorContextManager,
 ) -> None:

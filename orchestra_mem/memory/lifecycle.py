@@ -89,7 +89,8 @@ class Lifecycle:
     def _catch_up(self, *, waits: bool = True) -> None:
         """Update working memory from the event log: new sessions, and operations and spills of other processes."""
         if (live := self._parts.log.live_session()) is None:
-            self._leave_session()
+            if self.session is not None or self._parts.database.commit_count()[0] != self._changes:
+                self._leave_session()
             return
         if self.session is None or live.id != self.session.id:
             self._leave_session()
