@@ -58,10 +58,10 @@ def test_neighbours_and_group_lend_their_scores() -> None:
 
 
 def test_words_count_where_they_are_met_or_around_it() -> None:
-    """A word in the previous candidate counts 0.7, in the next 0.5, in the group 0.2; the best counts."""
+    """A word in the previous candidate counts 0.7, in the next 0.5, two away 0.3, in the group 0.2; the best counts."""
     candidates = pool(floats(*[0] * 7), matches=[[0, 0, 0, 1, 0, 0, 0]])
     covered = shares_of(candidates, replace(NOTHING, coverage=1))["coverage"]
-    assert covered == pytest.approx([0.2, 0.2, 0.5, 1, 0.7, 0.2, 0.2])
+    assert covered == pytest.approx([0.2, 0.3, 0.5, 1, 0.7, 0.3, 0.2])
 
 
 # Traits and priors

@@ -83,8 +83,10 @@ class Pool:
     priors: Mapping[str, Floats]
 
 
-# Weight of a query word found only in a neighbour: the previous chunk, the next, or any in the group.
-_WORD_BEFORE, _WORD_BEHIND, _WORD_IN_GROUP = 0.7, 0.5, 0.2
+# Weight of a query word found only in a neighbour: the previous chunk, the next, two away, or any in the group.
+_WORD_BEFORE, _WORD_BEHIND, _WORD_TWO_OFF, _WORD_IN_GROUP = 0.7, 0.5, 0.3, 0.2
+# Share by which a statement's matches count less for its neighbours: unlike a question, it may be the answer itself.
+_STATEMENT_KEEPS = 0.5
 
 _AFTER_HALF_LIFE_DAYS, _AHEAD_HALF_LIFE_DAYS = 14.0, 3.0
 """Half-lives of `nearness` after and before a named period: events are recorded afterwards more often than before."""
@@ -208,8 +210,10 @@ def diversify(scores: Floats, vectors: Floats, limit: int, duplicate_penalty: fl
 def _with_surroundings(pool: Pool) -> Floats:
     """Return the word matches, each raised to the best weighted match of a neighbour if that is higher."""
     best: Floats = np.maximum(pool.matches, _WORD_IN_GROUP * _best_of_group(pool.matches, pool.groups))
+    lent = pool.matches * (1 - _STATEMENT_KEEPS * pool.traits.get("statement", np.float32(0)))
     for near, rows in ((_WORD_BEFORE, pool.before), (_WORD_BEHIND, pool.behind)):
-        np.maximum(best, near * _taken(pool.matches, rows), out=best)
+        np.maximum(best, near * _taken(lent, rows), out=best)
+        np.maximum(best, _WORD_TWO_OFF * _taken(lent, _chained(rows)), out=best)
     return best
 
 
