@@ -187,6 +187,8 @@ def test_a_memory_of_an_earlier_version_ends_its_facts(tmp_path: Path, clock: Cl
         raw.execute("DROP INDEX must_keeps_unindexed")
         raw.execute("ALTER TABLE must_keeps DROP COLUMN indexed")
         raw.execute("ALTER TABLE shared_files DROP COLUMN saved")
+        for counted in ("below_done", "below_total"):
+            raw.execute(f"ALTER TABLE work_items ADD COLUMN {counted} INTEGER NOT NULL DEFAULT 0")
         raw.execute("PRAGMA user_version = 14")
     raw.close()
     with open_memory(tmp_path, clock=clock) as memory:
