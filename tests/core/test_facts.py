@@ -285,6 +285,19 @@ def test_state_fields_are_read() -> None:
     assert _facts("decision", {"text": rule}) == _facts("decision", rule) == [("decision", rule)]
 
 
+def test_a_commit_tells_what_it_changes() -> None:
+    """What a commit forbids or says never happens tells about the code, and is no rule for people."""
+    narrated = (
+        "The program of embed.md named a prompt file that nobody made, so that its cache never answered: the test now "
+        "fails on a logged warning."
+    )
+    for commit in (
+        {"subject": "Do not expand a deleted catalog item for an agent"},
+        {"subject": "x", "body": narrated},
+    ):
+        assert _facts("commit", {**commit, "hash": "4f1c9d2ab"}) == []
+
+
 @pytest.mark.parametrize("outcome", ["PROCEED", "retry", "escalate", "completed"])
 def test_the_outcome_of_a_loop_is_no_decision(outcome: str) -> None:
     """A `decision` that only controls a loop's next turn, such as `retry`, is no decision to keep."""

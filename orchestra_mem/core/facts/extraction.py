@@ -35,7 +35,7 @@ _LEAST_SHARE = 0.15  # keeps near-certain facts above the threshold, however rar
 _STEPS = 8
 # Thresholds if a safety word or the field's name indicates a fact: a missed rule is worse than an extra one.
 _SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.2, 0.1
-_MODEL_SAFETY_THRESHOLD = 0.5  # in a model's narration, `it never sees the flag` is far more frequent than a rule
+_NARRATED_SAFETY_THRESHOLD = 0.5  # models and commits narrate: `it never sees the flag` is no rule
 _SURE = 0.55  # from this probability on, the classifier's kind is more reliable than a safety word's
 _QUOTED_THRESHOLD = 0.2  # threshold if a model quoted the sentence as a fact
 _MIN_QUOTE_CHARS = 8
@@ -198,10 +198,11 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
     if named is not None:
         return (named, likely) if likely >= _SAFETY_THRESHOLD else None
     least = _TALK_SAFETY_THRESHOLD if field.spoken else _SAFETY_THRESHOLD
-    if field.voice.judged_as is Voice.MODEL:
-        least = _MODEL_SAFETY_THRESHOLD
+    if field.voice is not Voice.PERSON:
+        least = _NARRATED_SAFETY_THRESHOLD
     safe = safety_kind(candidate.text, certain=likely < least and among < threshold)
-    if safe is not None and (safe[1] or least <= likely < _SURE):
+    sure = safe is not None and safe[1] and field.voice is not Voice.COMMIT  # `Do not ...` tells there what was changed
+    if safe is not None and (sure or least <= likely < _SURE):
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:
         return candidate.listed, max(likely, threshold)
