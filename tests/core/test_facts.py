@@ -90,7 +90,7 @@ def test_a_new_value_replaces_and_another_subject_does_not() -> None:
 
 @pytest.mark.parametrize(("language", "decisions"), cases("unrelated_decisions_in_one_form_stand"))
 def test_unrelated_decisions_in_one_form_stand(language: str, decisions: list[str]) -> None:
-    """Decisions that share only `We decided to`, in any language, end none of each other, in either order."""
+    """Decisions that share only a form, as `We decided to` or `Never use`, end none of each other, in either order."""
     facts = [[_fact(text, at, MustKeepKind.DECISION) for text in decisions] for at in (1, 9)]
     pairs = [(older, newer) for older, newer in product(*facts) if older.text != newer.text]
     settled = [settle(pair)[0] for pair in pairs]
