@@ -281,8 +281,14 @@ def test_state_fields_are_read() -> None:
         said: Json = {"id": "D-12", name: "Postgres", "reason": "We know it well."}
         assert _facts("decision", said) == [("decision", "Postgres")]
     assert _facts("decision", {"title": "Database", "chosen": "Postgres it is"}) == [("decision", "Postgres it is")]
-    rule = "Use feature flags for every risky change"
-    assert _facts("decision", {"text": rule}) == _facts("decision", rule) == [("decision", rule)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("constraint", "Never push to main."), ("role", "Anna is responsible for billing.")]
+)
+def test_a_decision_that_is_a_rule_or_a_role_is_both(kind: str, text: str) -> None:
+    """Contexts show rules and roles before decisions, so a rule recorded as a decision is found as a rule, too."""
+    assert _facts("decision", {"text": text}) == _facts("decision", text) == [("decision", text), (kind, text)]
 
 
 @pytest.mark.parametrize("outcome", ["PROCEED", "retry", "escalate", "completed"])
