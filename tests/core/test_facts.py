@@ -90,7 +90,7 @@ def test_a_new_value_replaces_and_another_subject_does_not() -> None:
 
 @pytest.mark.parametrize(("language", "decisions"), cases("unrelated_decisions_in_one_form_stand"))
 def test_unrelated_decisions_in_one_form_stand(language: str, decisions: list[str]) -> None:
-    """Decisions that share only `We decided to`, in any language, end none of each other, in either order."""
+    """Decisions that share only a form, as `We decided to` or `Never use`, end none of each other, in either order."""
     facts = [[_fact(text, at, MustKeepKind.DECISION) for text in decisions] for at in (1, 9)]
     pairs = [(older, newer) for older, newer in product(*facts) if older.text != newer.text]
     settled = [settle(pair)[0] for pair in pairs]
@@ -281,8 +281,14 @@ def test_state_fields_are_read() -> None:
         said: Json = {"id": "D-12", name: "Postgres", "reason": "We know it well."}
         assert _facts("decision", said) == [("decision", "Postgres")]
     assert _facts("decision", {"title": "Database", "chosen": "Postgres it is"}) == [("decision", "Postgres it is")]
-    rule = "Use feature flags for every risky change"
-    assert _facts("decision", {"text": rule}) == _facts("decision", rule) == [("decision", rule)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [("constraint", "Never push to main."), ("role", "Anna is responsible for billing.")]
+)
+def test_a_decision_that_is_a_rule_or_a_role_is_both(kind: str, text: str) -> None:
+    """Contexts show rules and roles before decisions, so a rule recorded as a decision is found as a rule, too."""
+    assert _facts("decision", {"text": text}) == _facts("decision", text) == [("decision", text), (kind, text)]
 
 
 def test_a_commit_tells_what_it_changes() -> None:

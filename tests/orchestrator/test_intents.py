@@ -163,8 +163,9 @@ def test_numbers_in_words_ranges_and_lists() -> None:
 
 
 def test_priorities_in_words() -> None:
-    """Priorities are recognised in words and in phrases such as `not important`."""
-    assert [priority_in(text) for text in ("P2", "not important", "bump it up", "soon")] == ["2", "4", "higher", ""]
+    """Priorities are recognised in words and numbers, with misspellings, and in phrases such as `not important`."""
+    said = ("urgnet", "lowset", "three", "P2", "not important", "bump it up", "soon")
+    assert [priority_in(text) for text in said] == ["1", "5", "3", "2", "4", "higher", ""]
 
 
 def test_what_is_not_plain_is_suggested() -> None:

@@ -254,8 +254,7 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     if operation.type == "rules":  # every fact in a rule file is a rule
         finds = [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
     if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
-        decided = [*_of_decision(operation)]
-        finds = [*decided, *(find for find in finds if find.text not in {each.text for each in decided})]
+        finds[:0] = _of_decision(operation)
     return finds
 
 

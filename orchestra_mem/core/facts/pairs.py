@@ -35,6 +35,9 @@ _LABEL = re.compile(r"([^\W\d_]+) #?(\d{1,2}|[A-H])\b")
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _DOUBTED = log(PERHAPS / (1 - PERHAPS))
 _LIKELY = log(0.2 / 0.8)  # less likely pairs are never superseded, so that their differing places need not be judged
+# Least rarity of a word, and of several together, that name a thing: `decided` and `use` name none.
+_NAMING, _NAMING_TOGETHER = 6.0, 11.0
+_UNNAMED = 0.2  # most likelihood for facts that name no thing in common, as `We use Redis` and `We use pytest`
 _MOST_OF_FORM = 2.0  # a common form of two facts adds hardly more than this to the logit
 _SHORT, _FIRST_CJK = 3, "\u2e80"  # CJK texts are cut into characters
 _ONE_FORM = 0.5  # least share of words in common, in the same order, for two texts of one form
@@ -161,8 +164,15 @@ def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> floa
             return 0.0
         if places > 0 and logit > _LIKELY:
             # A product with the plain chance finds fewer replaced facts of left-out writers at as many wrong marks.
-            return sqrt(_chance_of(logit)) * value_likelihood(newer, older)
+            chance = sqrt(_chance_of(logit)) * value_likelihood(newer, older)
+            return chance if _name_one_thing(newer, older) else min(chance, _UNNAMED)
     return _chance_of(logit)
+
+
+def _name_one_thing(newer: MustKeep, older: MustKeep) -> bool:
+    mine, theirs = topic_of(newer.text), topic_of(older.text)
+    shared = [weight for word, weight in mine.words.items() if word in theirs.words]
+    return max(shared, default=0.0) >= _NAMING or sum(shared) >= _NAMING_TOGETHER
 
 
 def _chance_of(logit: float) -> float:

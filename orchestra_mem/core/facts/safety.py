@@ -12,16 +12,24 @@ from functools import lru_cache
 from orchestra_mem.core.facts.prose import TICK
 from orchestra_mem.types import MustKeepKind
 
-# Never, must, forbidden and allergic, in English, German, Spanish, French, Russian and Chinese.
+# Never, must, forbidden and allergic, in English, German, Spanish, French, Russian and Chinese; then limits, what may
+# not be done, and what needs permission: the classifier misses many of those in talk.
 _RULES = (
     r"\bnever\b(?! ?mind)",
     r"\bmust(?:n't| not)?\b(?! be (?:kidding|joking|fun|nice|hard|tired))",
-    r"\b(?:(?:not|aren't|isn't) (?:allowed|permitted)|forbidden|prohibited|mandatory)\b|\ballerg",
+    r"\b(?:(?:not|aren't|isn't) (?:allowed|permitted)|(?:is|are) required|forbidden|prohibited|mandatory)\b|\ballerg",
     r"\b(?:niemals|ausnahmslos|zwingend|verboten|untersagt|verpflichtend)\b",
     r"\b(?:nunca|jamás|prohibid[oa]s?|obligatori[oa]s?)\b|\balérgic|\balergia\b",
     r"\b(?:jamais|interdite?s?|obligatoires?)\b",
     r"\b(?:никогда|нельзя|запрещ\w+|обязательно|аллерги\w+)\b",
-    r"绝不|决不|禁止|不得|不准|必须|务必|过敏|不允许",
+    r"绝不|决不|禁止|不得|不准|必须|务必|过敏|不允许|(?:最多|至多|不超过|至少)\s*\d",
+    r"\b(?:at (?:most|least)|no more than|maximum of|minimum of|höchstens|mindestens|maximal|nicht mehr als|máximo|"
+    r"mínimo|al menos|no más de|au (?:plus|moins|maximum|minimum)|pas plus de|не (?:более|больше|менее)|максимум|"
+    r"минимум) (?:de )?\d",
+    r"\b(?:may (?:not|only)|(?:darf|dürfen) (?:\w+ ){0,4}(?:nicht|nie|nur|kein\w*)|no se (?:puede|permite|debe)|"
+    r"ne (?:doit|doivent|peut|peuvent) pas)\b",
+    r"\b(?:without|ohne|sin|sans|без) (?:[\w']+ ){0,2}(?:approval|permission|consent|erlaubnis|freigabe|zustimmung|"
+    r"permiso|aprobación|accord|autorisation|разрешения|согласования|одобрения)\b",
 )
 
 # A sentence that begins with one of these phrases certainly is a fact of that kind.

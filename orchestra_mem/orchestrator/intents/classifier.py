@@ -7,7 +7,7 @@ the train split of `benchmarks/data/intents.jsonl`. The code contains no phrases
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain, combinations, islice, pairwise, repeat
 from operator import mul
@@ -87,14 +87,17 @@ class Vocabulary:
         return f"k{self._kinds.get(hashes_of([word])[0], '?')}" if word.isalpha() else word
 
     def _mended(self, word: str) -> str:
-        """Replace a typo by a common word with the same first letter, one edit away; return other words unchanged.
-
-        Swapping two letters is one edit.
-        """
+        """Replace a typo by a common word with the same first letter, one edit away; return other words unchanged."""
         if len(word) < _MENDED_FROM or not word.isalpha() or word in self.common or self.kind(word) != "k?":
             return word
-        near = process.extractOne(word, self._long, scorer=OSA.distance, score_cutoff=1)
-        return near[0] if near and near[0][0] == word[0] else word
+        near = nearest_word(word, self._long)
+        return near if near[:1] == word[0] else word
+
+
+def nearest_word(word: str, known: Collection[str]) -> str:
+    """Return a known word within one edit of a word, "" if there is none; swapping two letters is one edit."""
+    found = process.extractOne(word, known, scorer=OSA.distance, score_cutoff=1)
+    return found[0] if found else ""
 
 
 def line_features(line: str, known: Vocabulary) -> tuple[set[int], ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rapidfuzz import fuzz
 
 from orchestra_mem.orchestrator.intents import NEW, Action, Intent
-from orchestra_mem.orchestrator.intents.classifier import QUOTED, SLOTS, Token
+from orchestra_mem.orchestrator.intents.classifier import QUOTED, SLOTS, Token, nearest_word
 from orchestra_mem.work_types import WorkKind
 
 MAX_RANGE = 100
@@ -89,7 +89,9 @@ def priority_in(text: str) -> str:
     words = re.findall(r"[\w-]+|!+", text.lower())
     if {"not", "n't", "no", "less", "least"} & set(words) or "n't" in text:
         return "5" if "least" in words else "4"
-    levels = [PRIORITY_WORDS[word] for word in words if word in PRIORITY_WORDS]
+    unknown = {word for word in words if word not in PRIORITY_WORDS and len(word) > 3}
+    slips = {word: nearest_word(word, PRIORITY_WORDS.keys()) or str(NUMBER_WORDS.get(word, "")) for word in unknown}
+    levels = [PRIORITY_WORDS[known] for word in words if (known := slips.get(word, word)) in PRIORITY_WORDS]
     return next(iter(sorted(levels, key=str.isalpha)), "")
 
 
