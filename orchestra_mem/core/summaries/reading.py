@@ -18,9 +18,11 @@ from orchestra_mem.core.text import piece_stems, plain_word, split_sentences, to
 _Weighed = tuple[tuple[str, float], ...]  # stems with their weights
 
 _LIGHT_WORD = 0.25
+_ADVERB = 0.4
 _NAME = 1.6
 _NUMBER = 1.2
 _IDENTIFIER = 1.2  # for the complete identifier; divided among its parts
+_DATA_WORD = 0.05  # hashes: the rarest of all words, but meaningless
 _UNPRONOUNCEABLE = 0.1
 _LONGEST_WORD_CHARS = 40
 
@@ -62,6 +64,7 @@ _LIGHT_STEMS = frozenset(
     for found in token_stems(word)
 )
 _IDENTIFIER_MARK = re.compile(r"[#@.]|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d|::")  # dots in tokens are never at an end
+_HASH = re.compile(r"(?=[0-9a-fA-F-]*\d)[0-9a-fA-F-]{7,}\Z")
 _VOWELS = frozenset("aeiouyAEIOUY")
 _SYMBOL = re.compile(r"[^\w\s.,;:'\"!?()\u2018\u2019\u201c\u201d\u2013\u2014\u2026-]")
 _ASCII_SYMBOLS = bytes(code for code in range(128) if _SYMBOL.match(chr(code)))
@@ -150,6 +153,8 @@ def _token_weight(token: str, opening: bool) -> float:
     if token.isalpha() and token[1:].islower():  # fast path for plain words, as most tokens are
         return _word_weight(token, opening)
     joined = "_" in token or "/" in token
+    if not joined and _HASH.match(token):
+        return _DATA_WORD
     weight = _word_weight(token, opening)
     return _IDENTIFIER if weight > _UNPRONOUNCEABLE and (joined or _IDENTIFIER_MARK.search(token)) else weight
 
@@ -157,4 +162,6 @@ def _token_weight(token: str, opening: bool) -> float:
 def _word_weight(word: str, opening: bool) -> float:
     if len(word) > len("rhythm") and word.isascii() and _VOWELS.isdisjoint(word):
         return _UNPRONOUNCEABLE
+    if word.endswith("ly"):
+        return _ADVERB
     return _NAME if word[0].isupper() and not opening else 1.0
