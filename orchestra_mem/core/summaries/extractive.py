@@ -10,9 +10,11 @@ the answers' words survive without them, 0.898 with them (`benchmarks/compaction
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush, heapreplace
+from math import log
 
 from orchestra_mem.core.identifiers import is_quoted_across
 from orchestra_mem.core.summaries.reading import read
@@ -21,7 +23,9 @@ from orchestra_mem.core.text import content_stems, squeeze, stem
 _Row = tuple[str, str, int, str]  # time, speaker, key and text
 
 _REPEAT = 0.1  # factor on the weight of a covered word, which breaks ties between sentences
+_RARITY = 0.15
 _NEAR_CHARS, _FAR_CHARS = 3, 16  # cost of a sentence besides its text: in an existing bullet, in a new one
+_CROWDING = 0.04  # each selected sentence lowers the gain of its passage's others, so that all passages contribute
 _MIN_NICKNAME_CHARS = 3
 _STOPS = tuple(".!?\u2026:;,\u3002\uff01\uff1f\"')\u201d\u2019`")
 _WORTHLESS = 0.03  # least share of the best gain: sentences below it, such as code among prose, are dropped
@@ -117,6 +121,7 @@ class _Choice:
         self.covered: set[str] = set()
         self._cover(self.weights.keys() & content_stems(said))
         self.picks: list[int] = []
+        self.crowding = [1.0] * len(passages)
         self.whens: set[str] = set()
         self.used = 0
         self.floor = 0.0
@@ -124,12 +129,14 @@ class _Choice:
         heapify(self.heap)
 
     def _read(self) -> dict[str, float]:
-        """Read the passages into units, and weigh each stem by its form, the highest of its weights.
+        """Read the passages into units, and weigh each stem by its form times its rarity in this source.
 
-        Speakers' names weigh nothing, because the rendering shows them anyway.
+        Speakers' names weigh nothing, because the rendering shows them anyway. Rarity has little influence on purpose:
+        among the words that later questions need, frequent ones are needed more often, rare ones are lost more easily.
         """
         lines: dict[tuple[str, str, int], int] = {}
         highest: dict[str, float] = {}
+        counts: Counter[str] = Counter()
         known: set[str] = set()
         for index, (passage, label) in enumerate(zip(self.passages, self.labels, strict=True)):
             if passage.weight <= 0:
@@ -137,10 +144,14 @@ class _Choice:
             line = lines.setdefault((*label[:2], 0 if label[1] else label[2]), len(lines))
             for text, weight, words in read(passage.text, known):
                 self.units.append(_Unit(index, line, text, weight * passage.weight, words))
+                counts.update(words.keys())
                 for found, worth in words.items():
                     if worth > highest.get(found, 0.0):
                         highest[found] = worth
-        return highest | dict.fromkeys(highest.keys() & self._names(), 0.0)
+        rarity = {count: 1.0 / (1.0 + _RARITY * log(count)) for count in set(counts.values())}
+        weights = {found: worth * rarity[counts[found]] for found, worth in highest.items()}
+        weights.update(dict.fromkeys(weights.keys() & self._names(), 0.0))
+        return weights
 
     def _names(self) -> set[str]:
         """Return the stems of the speakers' names and of their short forms."""
@@ -212,6 +223,7 @@ class _Choice:
         unit = self.units[index]
         unit.quality = 0.0  # prevents a second pick
         self.picks.append(index)
+        self.crowding[unit.passage] += _CROWDING
         self._cover(unit.stems)
         for beside in (index - 1, index + 1):  # neighbours cost less now: they join the same bullet
             if 0 <= beside < len(self.units):
@@ -228,10 +240,11 @@ class _Choice:
                 weights[found] *= _REPEAT
 
     def _gain(self, index: int) -> float:
-        """Return the new content of a sentence per cost, scaled by its quality."""
+        """Return the new content of a sentence per cost, scaled by its quality and its passage's crowding."""
         unit = self.units[index]
         unit.seen = len(self.picks)
-        return sum(map(self.worth, unit.stems)) / (len(unit.text) + unit.frame) * unit.quality
+        worth = sum(map(self.worth, unit.stems)) / (len(unit.text) + unit.frame)
+        return worth * unit.quality / self.crowding[unit.passage]
 
     def _size(self) -> int:
         """Return the number of characters of the rendered selection."""
