@@ -44,15 +44,15 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_360,
-    "orchestra_mem/core": 13_610,
+    "orchestra_mem": 55_450,
+    "orchestra_mem/core": 13_700,
     "orchestra_mem/core/context": 1_110,
     "orchestra_mem/core/documents": 4_220,
-    "orchestra_mem/core/facts": 2_000,
-    "orchestra_mem/core/summaries": 1_260,
+    "orchestra_mem/core/facts": 2_020,
+    "orchestra_mem/core/summaries": 1_320,
     "orchestra_mem/core/search": 1_990,
     "orchestra_mem/core/work": 340,
-    "orchestra_mem/orchestrator": 3_920,
+    "orchestra_mem/orchestrator": 3_930,
     "orchestra_mem/tiers": 5_250,
     "orchestra_mem/stores": 1_770,
     "orchestra_mem/adapters": 9_700,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_430,
-    "tests": 37_580,
+    "tests": 37_640,
     "benchmarks": 10_540,
 }
 MAX_MODULE_LINES = 400

@@ -25,7 +25,7 @@ _DOCUMENTS = "project_state, work_plan, decision_log, or catalog/AGENT"
 DocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}.")]
 AnyDocumentArgument = Annotated[str, argument("DOC", f"{_DOCUMENTS}, or session for the current session.")]
 ConflictArgument = Annotated[str, argument("ID", "The conflict's id, as shown by `conflicts` and in the document.")]
-# Seconds between two polls of `watch`. A save is reported within a second, by the third poll after the save.
+# Seconds between two polls of `watch`, which reports a save once two polls in a row find the same text.
 _LOOK_S = 0.25
 
 
