@@ -112,8 +112,9 @@ def _view(record: Mapping[str, Any], expansion: Expansion | None) -> Iterator[Re
         yield Text(f"Note: {record['note']}.", style="yellow")
     yield Text("\n2. What was compacted", style="bold")
     yield Text(
-        "At 80% of the window, or when the session document outgrows its share of it, the memory is refreshed: older "
-        "operations move to that document, it is compacted, and the next context starts a new epoch. This happened "
+        "At 80% of the window, when the session document outgrows its share of it, or on request, the memory is "
+        "refreshed: older operations move to that document, it is compacted, and the next context starts a new epoch. "
+        "Here this happened "
         f"{counted(record['refreshes'], 'time')}. `losses` lists the summaries; the newest:"
     )
     yield from recall_views.losses_view(record["summaries"][-_MOST_SUMMARIES:])
