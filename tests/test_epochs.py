@@ -45,7 +45,7 @@ def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> No
 
 
 def test_an_epoch_goes_on_between_two_sessions(memory: OrchestratorContextManager, tmp_path: Path) -> None:
-    """After a flush, contexts continue one epoch until a document is edited by much or another process records."""
+    """After a flush, contexts continue one epoch until a person edits a document or another process records."""
     record(memory, 15)
     memory.flush_session()
     first, second = memory.get_orchestrator_context("x"), memory.get_orchestrator_context("x")
@@ -53,7 +53,7 @@ def test_an_epoch_goes_on_between_two_sessions(memory: OrchestratorContextManage
     edit(
         memory.episodic_memory.path(DocumentName.PROJECT_STATE), ("# Project State", "# Project State\n\nAda was here.")
     )
-    assert "> +Ada was here." in memory.get_orchestrator_context("x").timeline
+    assert "\nAda was here." in memory.get_orchestrator_context("x").prefix
     with open_memory(tmp_path, config=CONFIG) as other:
         other.record_operation("decision", {"text": "We decided to keep bees on the roof."})
         other.flush_session()

@@ -120,6 +120,8 @@ class Lifecycle:
         """Record in the ledger how people changed documents since the last call. Return the documents' states."""
         states = self._parts.episodic.states()
         saved = states != self._seen_documents or self._parts.episodic.writers[0].retry_due
+        if saved and self.session is None:
+            self._parts.epochs.end_epochs()
         if saved and (waits or self._parts.database.can_write_now()):
             with self._parts.reporter.tracking_problem("hand edits"):
                 if self._parts.episodic.read_edits():
