@@ -79,7 +79,7 @@ class Lifecycle:
     def sync(self, *, waits: bool = True) -> None:
         """Apply other processes' records and people's edits since the last call; without any, it takes microseconds."""
         changes, _ = self._parts.database.commit_count()
-        if changes != self._changes or self.session is None:
+        if changes != self._changes or (self.session is None and self._parts.log.live_session()):
             self._catch_up()
             self._changes = changes
         if problem := self._parts.database.problem:
@@ -89,8 +89,7 @@ class Lifecycle:
     def _catch_up(self, *, waits: bool = True) -> None:
         """Update working memory from the event log: new sessions, and operations and spills of other processes."""
         if (live := self._parts.log.live_session()) is None:
-            if self.session is not None or self._parts.database.commit_count()[0] != self._changes:
-                self._leave_session()
+            self._leave_session()
             return
         if self.session is None or live.id != self.session.id:
             self._leave_session()
