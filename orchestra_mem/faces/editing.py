@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 import subprocess
@@ -42,7 +41,7 @@ def run_editor(environ: Mapping[str, str], path: Path, *, aside: bool = False) -
         raise _fault("environment", f"neither VISUAL nor EDITOR names an editor; {advice}")
     named = environ[variable].strip()
     try:
-        command = shlex.split(named, posix=os.name != "nt")
+        command = shlex.split(named)
     except ValueError as error:
         raise _fault(f"environment variable {variable}", f"{named!r} is not a command: {error}") from None
     # Ignore Ctrl-C here, but not by SIG_IGN: the editor would inherit that handler and ignore Ctrl-C as well.

@@ -116,18 +116,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.poll()
             there = _signalled(process, 0)  # processes that the shell started may outlive it
     finally:  # a second Ctrl-C skips the waiting
-        if os.name == "posix":
-            _signalled(process, signal.SIGKILL)
+        _signalled(process, signal.SIGKILL)
         process.kill()
         process.wait()
 
 
 def _signalled(process: subprocess.Popen[bytes], kind: int) -> bool:
-    """Send a signal to a process group (POSIX only); return whether the group still exists."""
+    """Send a signal to a process group; return whether the group still exists."""
     with suppress(ProcessLookupError, PermissionError):
-        if os.name == "posix":
-            os.killpg(process.pid, kind)
-            return True
+        os.killpg(process.pid, kind)
+        return True
     return False
 
 

@@ -97,7 +97,7 @@ def load_tokens(home: Path, environment: Mapping[str, str], file: Path | None = 
     try:
         if not path.exists():
             _make(path, ignored=file is None)
-        if os.name == "posix" and path.stat().st_mode & 0o077:
+        if path.stat().st_mode & 0o077:
             mode = f"{path.stat().st_mode & 0o777:o}"
             raise ServerError(f"{path} has mode {mode}: other users can read the token; run chmod 600 on it")
         return AccessTokens(_usable(path.read_text("utf-8").strip(), str(path)), given=file is not None)
