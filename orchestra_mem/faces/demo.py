@@ -114,8 +114,7 @@ def _view(record: Mapping[str, Any], expansion: Expansion | None) -> Iterator[Re
     yield Text(
         "At 80% of the window, when the session document outgrows its share of it, or on request, the memory is "
         "refreshed: older operations move to that document, it is compacted, and the next context starts a new epoch. "
-        "Here this happened "
-        f"{counted(record['refreshes'], 'time')}. `losses` lists the summaries; the newest:"
+        f"Here this happened {counted(record['refreshes'], 'time')}. `losses` lists the summaries; the newest:"
     )
     yield from recall_views.losses_view(record["summaries"][-_MOST_SUMMARIES:])
     if expansion is not None and expansion.summary is not None:
