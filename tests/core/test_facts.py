@@ -301,7 +301,8 @@ def test_a_commit_tells_what_it_changes() -> None:
         {"subject": "Do not expand a deleted catalog item for an agent"},
         {"subject": "x", "body": narrated},
     ):
-        assert _facts("commit", {**commit, "hash": "4f1c9d2ab"}) == []
+        assert _facts("import", {**commit, "hash": "4f1c9d2ab"}) == []
+    assert _facts("commit", {"title": "x", "message": narrated}) == _facts("git_commit", narrated) == []
 
 
 @pytest.mark.parametrize("outcome", ["PROCEED", "retry", "escalate", "completed"])

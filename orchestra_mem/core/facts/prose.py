@@ -105,13 +105,15 @@ _ORIGINS = frozenset("file path file_path folder cwd project conversation finish
 _NUMBERS = ("task_id", "id", "issue", "ticket", "story_id", "epic_id", "number")
 _SPEAKERS = ("speaker", "author", "user", "from", "sender", "name", "who")
 _TITLE_CHARS = 100
+_COMMIT_TYPES = re.compile(r"(?:^|_)commits?(?:_|$)")
 _COMMIT_KEYS = frozenset({"hash", "sha", "commit", "files", "files_changed"})
 
 
 def is_commit(operation: Operation) -> bool:
     """Check whether an operation records a commit, whose message says in the imperative what was done."""
     data = operation.data
-    return isinstance(data, dict) and "subject" in data and not _COMMIT_KEYS.isdisjoint(data)
+    named = _COMMIT_TYPES.search(operation.type.lower()) is not None
+    return named or (isinstance(data, dict) and "subject" in data and not _COMMIT_KEYS.isdisjoint(data))
 
 
 # Of a longer text, half of this is read at each end: nobody states a rule in the middle of a megabyte.
