@@ -81,7 +81,7 @@ _PEOPLE = frozenset("user human person developer system".split())
 _ASKING = frozenset({"user", "human"})
 # Hardly anybody types more to a model: a longer message is mostly pasted reports, reviews and program output.
 _MOST_TYPED_CHARS = 2_000
-_MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|model_(?:message|response|output|reply)|thinking)(?:_|$)")
+_MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|(?:agent|model)_(?:message|response|output|reply)|thinking)(?:_|$)")
 _TALK_TYPES = re.compile(r"(?:^|_)(?:message|chat|talk|command|request|utterance)(?:_|$)")
 # If the mapping also has one of these keys, its reply is from a model.
 _PROMPTS = frozenset("prompt messages user_input user_prompt".split())
