@@ -27,8 +27,8 @@ from orchestra_mem.types import CUT, MustKeep, MustKeepKind, Operation
 THRESHOLD = 0.34
 """Least probability at which a sentence of notes, tickets or records counts as a fact."""
 # Threshold for conversation, where facts are rare. It and `_THRESHOLDS` were cross-validated by writer.
-_TALK_THRESHOLD = 0.46
-_THRESHOLDS = {Voice.COMMIT: 0.54, Voice.MODEL: 0.77}  # models mostly narrate
+_TALK_THRESHOLD = 0.43
+_THRESHOLDS = {Voice.COMMIT: 0.61, Voice.MODEL: 0.77}  # models mostly narrate
 # Prior for the share of facts in a text: the share among the training sentences, and its weight in sentences.
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
 _LEAST_SHARE = 0.15  # keeps near-certain facts above the threshold, however rare facts are in the text
