@@ -578,7 +578,6 @@ def test_entries_that_an_older_database_does_not_know_stay_and_flushing_goes_on(
         assert memory.flush_session() is not None
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there an open file can be neither moved nor deleted")
 @pytest.mark.parametrize("moved", [".", ".obra", ".obra/obra.db"])
 def test_database_that_is_taken_away_while_open_acknowledges_nothing(tmp_path: Path, moved: str) -> None:
     """If the open database is moved, deleted or replaced, the next record is refused.
@@ -605,7 +604,6 @@ def test_database_that_is_taken_away_while_open_acknowledges_nothing(tmp_path: P
         assert list(_recorded(memory)) == ["before", "after"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there an open file cannot be deleted")
 @pytest.mark.parametrize("deleted", ["obra.db-wal", "obra.db-shm"])
 def test_a_log_that_is_deleted_beside_a_running_process_costs_no_record(tmp_path: Path, deleted: str) -> None:
     """If SQLite's log is deleted during use, a problem is reported, and no acknowledged record is lost."""
@@ -629,7 +627,6 @@ os._exit(9)
         assert problems_of(memory) == []
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there an open file cannot be deleted")
 def test_a_log_that_another_program_began_anew_is_not_written_beside(tmp_path: Path) -> None:
     """If another program has created a new log, further records to the old one are refused, and none is lost."""
     with _open(tmp_path) as memory:

@@ -78,7 +78,6 @@ def test_it_answers_as_the_port_says(qwen: LlamaModel) -> None:
     assert model.generate(COLOURS, max_tokens=40).text == said.text
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_a_child_process_is_refused_at_once(small: LlamaModel) -> None:
     """A forked child is refused at once, since it lacks the model's thread; the parent goes on."""
     said = small.generate(COLOURS, max_tokens=2).text
@@ -357,13 +356,10 @@ def test_files_that_are_no_models_are_told(tmp_path: Path, smollm_gguf: Path) ->
         _refusal(missing) == f"{missing} does not exist; set llm.model_path or search.model_path to a GGUF model file"
     )
     assert _refusal(tmp_path) == f"{tmp_path} cannot be read: Is a directory"
-    if hasattr(os, "mkfifo"):  # opening a pipe would block
-        pipe = tmp_path / "pipe.gguf"
-        os.mkfifo(pipe)
-        assert (
-            _refusal(pipe)
-            == f"{pipe} is not a regular file; set llm.model_path or search.model_path to a GGUF model file"
-        )
+    pipe = tmp_path / "pipe.gguf"
+    os.mkfifo(pipe)  # opening it would block
+    wanted = "is not a regular file; set llm.model_path or search.model_path to a GGUF model file"
+    assert _refusal(pipe) == f"{pipe} {wanted}"
     text = tmp_path / "text.gguf"
     text.write_text("not a model")
     assert _refusal(text) == f"{text} is not a GGUF file: it begins with b'not ' instead of b'GGUF'"
