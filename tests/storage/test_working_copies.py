@@ -578,9 +578,8 @@ def test_who_holds_the_documents_for_too_long_is_named_and_takes_them_again_afte
                 other.exclusive("documents").__enter__()
             postgres.kill()
             postgres.start()
-        began = time.monotonic()
-        with one.exclusive("documents"):
-            assert time.monotonic() - began < 7  # less than the lease of 8 s
+        with one.exclusive("documents", timeout_s=0):  # although its lease has not ended
+            pass
 
 
 _STOPS = """
