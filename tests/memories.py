@@ -7,15 +7,16 @@ import random
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import DocumentName, Session, Summary, VersionReason
-from tests.conftest import Clock
+from tests.clocks import Clock
+
+if TYPE_CHECKING:
+    import pytest
 
 # A window so small that the memory spills, compacts and refreshes within a few dozen operations.
 SMALL: dict[str, Any] = {

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from orchestra_mem import OrchestratorContextManager
 from tests.memories import everywhere
-from tests.promises.conftest import Open, work
+from tests.promises.conftest import Open
+from tests.promises.operations import work
 
 QUESTIONS = ["where do we keep batch 14?", "what failed in the mail queue?", "rate limiter", "table t25"]
 

@@ -27,7 +27,7 @@ from tests.faces.conftest import Program
 from tests.memories import SMALL, killing
 from tests.postgres_server import PostgresServer
 from tests.processes import python, start
-from tests.promises.conftest import work
+from tests.promises.operations import work
 from tests.storage.conftest import Machine
 
 _KILLED = """

@@ -31,7 +31,7 @@ from tests.faces.conftest import Program
 from tests.memories import SMALL, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import start
-from tests.promises.conftest import work
+from tests.promises.operations import work
 from tests.storage.conftest import Machine
 from tests.timing import until
 

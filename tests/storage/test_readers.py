@@ -14,7 +14,7 @@ from orchestra_mem.doctor.documents import check_documents
 from orchestra_mem.doctor.memory import Health, diagnose
 from tests.faces.conftest import Program
 from tests.memories import problems_of
-from tests.promises.conftest import work
+from tests.promises.operations import work
 from tests.storage.conftest import Machine
 from tests.timing import until
 

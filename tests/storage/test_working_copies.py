@@ -36,7 +36,7 @@ from orchestra_mem.types import SharedFile
 from tests.memories import SMALL, closed_to_writing, killing, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import python, start
-from tests.promises.conftest import work
+from tests.promises.operations import work
 from tests.promises.test_redaction import SECRET, _leaks
 from tests.storage.conftest import Machine
 from tests.timing import until
