@@ -53,7 +53,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "home")
 _WITH_A_MODEL = re.compile(r"/test_(\w*llama\w*|gguf\w*|bad_models|docs|examples)\.py")
 # Other slow files: they start early, so that no process is still busy alone at the end.
 _DEAR = re.compile(
-    r"/test_(backups|http_description|package|projects|storage_failures|shared_decisions|\w+_pages|page\w*|01\w+|postgres)\.py"
+    r"/test_(backups|http_description|package|projects|storage_failures|shared_decisions|\w+_pages|page\w*|01\w+"
+    r"|postgres|moving|working_copies|hand_edits|searching|chat)\.py"
 )
 
 
