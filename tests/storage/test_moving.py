@@ -61,8 +61,12 @@ def _killed_at(step: int, machine: Machine, old: dict[str, Any], new: dict[str, 
                 os.write(writing, what.encode())
                 os.kill(os.getpid(), signal.SIGKILL)
 
+        def hear(event: str, given: tuple[Any, ...]) -> None:
+            if event == "os.remove" and ".obra" in str(given[0]):
+                pass_by(event)
+
         try:
-            sys.addaudithook(lambda event, given: event == "os.remove" and ".obra" in str(given[0]) and pass_by(event))
+            sys.addaudithook(hear)
             move_database(machine.project, *settings, on_table=lambda table, rows: None, write_point=pass_by)
             os.write(writing, b"done")
         except BaseException:
