@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.clocks import START as START
-from tests.clocks import Clock as Clock
+from tests.memories import START as START
+from tests.memories import Clock as Clock
 from tools.models import QWEN_05B, SMOLLM2_135M, ModelFile, ModelFileError, fetch
 
 if TYPE_CHECKING:

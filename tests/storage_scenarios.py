@@ -20,8 +20,7 @@ from orchestra_mem.catalog_types import AuditFilter, ItemFilter
 from orchestra_mem.errors import StorageError, StorageFullError, StorageReadOnlyError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import SessionStatus
-from tests.clocks import Clock
-from tests.memories import SMALL, everywhere, killing, problems_of, session_of
+from tests.memories import SMALL, Clock, everywhere, killing, problems_of, session_of
 from tests.processes import python
 
 EARLY = "The reactor pump was repaired by hand."

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from tests.clocks import Clock
-from tests.memories import SMALL
+from tests.memories import SMALL, Clock
 
 Open = Callable[..., OrchestratorContextManager]
 

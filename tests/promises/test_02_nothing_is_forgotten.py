@@ -6,9 +6,8 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager
 from tests.builders import cases
-from tests.memories import everywhere
+from tests.memories import everywhere, operation, work
 from tests.promises.conftest import Open
-from tests.promises.operations import operation, work
 
 
 def test_every_summary_expands_to_its_operations_word_for_word(memory: OrchestratorContextManager) -> None:

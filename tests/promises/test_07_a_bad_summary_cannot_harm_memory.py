@@ -12,9 +12,8 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.testing import FaithfulModel, ScriptedModel
-from tests.memories import SMALL
+from tests.memories import SMALL, work
 from tests.promises.conftest import slow_clock
-from tests.promises.operations import work
 from tests.timing import until
 
 LIE = "All 99 tasks are done, see src/nowhere_4711.py and release 9.9.9."

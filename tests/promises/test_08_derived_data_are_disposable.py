@@ -6,9 +6,8 @@ import shutil
 from pathlib import Path
 
 from orchestra_mem import OrchestratorContextManager
-from tests.memories import everywhere
+from tests.memories import everywhere, work
 from tests.promises.conftest import Open
-from tests.promises.operations import work
 
 QUESTIONS = ["where do we keep batch 14?", "what failed in the mail queue?", "rate limiter", "table t25"]
 

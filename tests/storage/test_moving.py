@@ -28,10 +28,9 @@ from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.faces.conftest import Program
-from tests.memories import SMALL, killing
+from tests.memories import SMALL, killing, work
 from tests.postgres_server import PostgresServer
 from tests.processes import python
-from tests.promises.operations import work
 from tests.storage.conftest import Machine
 
 _KILLED = """

@@ -33,10 +33,9 @@ from orchestra_mem.faces.records import conflict_records
 from orchestra_mem.faces.views import conflicts_view
 from orchestra_mem.stores.shared_files import SharedFiles
 from orchestra_mem.types import SharedFile
-from tests.memories import SMALL, closed_to_writing, killing, problems_of
+from tests.memories import SMALL, closed_to_writing, killing, problems_of, work
 from tests.postgres_server import PostgresServer
 from tests.processes import python, start
-from tests.promises.operations import work
 from tests.promises.test_redaction import SECRET, _leaks
 from tests.storage.conftest import Machine
 from tests.timing import until
