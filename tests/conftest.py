@@ -8,7 +8,6 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.postgres_server import PostgresServer
+from tests.memories import START as START
+from tests.memories import Clock as Clock
 from tools.models import QWEN_05B, SMOLLM2_135M, ModelFile, ModelFileError, fetch
 
 if TYPE_CHECKING:
     from orchestra_mem import OrchestratorContextManager
     from orchestra_mem.stores import SqlDatabase
     from tests.adapters.test_http_embedder import Server
+    from tests.postgres_server import PostgresServer
 
-START = datetime(2025, 1, 15, 10, tzinfo=UTC)
 RULES = (
     "Never log card numbers.", "Passwords must have at least 12 characters.", "Wir deployen nie am Freitag.",
     "Refunds above 500 Euro must be approved by two people.", "Customer data may not leave the building.",
@@ -53,7 +53,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "home")
 _WITH_A_MODEL = re.compile(r"/test_(\w*llama\w*|gguf\w*|bad_models|docs|examples)\.py")
 # Other slow files: they start early, so that no process is still busy alone at the end.
 _DEAR = re.compile(
-    r"/test_(backups|http_description|package|projects|storage_failures|shared_decisions|\w+_pages|page\w*|01\w+|postgres)\.py"
+    r"/test_(backups|http_description|package|projects|storage_failures|shared_decisions|\w+_pages|page\w*|01\w+"
+    r"|postgres|moving|working_copies|hand_edits|searching|chat)\.py"
 )
 
 
@@ -65,6 +66,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """Freeze everything loaded so far, so that the garbage collector does not scan it again and again."""
     gc.freeze()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Run the finalizers of earlier tests' memories now if they would fail while the test parses nested text."""
+    if item.get_closest_marker("nested"):
+        gc.collect()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -88,6 +95,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server for these tests, installed from a wheel."""
+    from tests.postgres_server import PostgresServer
+
     # Not below pytest's folders: if root runs the tests, the server runs as another user, who cannot enter them.
     with tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as folder:
         server = PostgresServer(Path(folder))
@@ -117,19 +126,6 @@ def database(storage: dict[str, Any], tmp_path: Path) -> Iterator[SqlDatabase]:
         yield opened
 
 
-class Clock:
-    """A clock that tests set through `now`; if it has a step, each call advances it by that."""
-
-    def __init__(self, now: datetime = START, *, step_s: float = 0) -> None:
-        self.now = now
-        self.step = timedelta(seconds=step_s)
-
-    def __call__(self) -> datetime:
-        """Advance the clock by its step and return the time."""
-        self.now += self.step
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
     """A clock that stands at ten o'clock."""
@@ -150,12 +146,6 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iter
 
     with open_memory(tmp_path, config=getattr(request.module, "CONFIG", None), clock=clock) as opened:
         yield opened
-
-
-@pytest.fixture
-def finalized() -> None:
-    """Run the finalizers of earlier tests' memories now: they would fail while a test parses deeply nested text."""
-    gc.collect()
 
 
 def real_model(model: ModelFile) -> Path:

@@ -1,22 +1,27 @@
-"""Helpers of tests for a memory: its session and document, edits by a person, and where each operation is shown."""
+"""Helpers of tests for a memory: its clock, operations, session and document, and edits by a person.
+
+Programs that tests start import this module, so it loads no more than they need.
+"""
 
 from __future__ import annotations
 
 import os
 import random
 from collections.abc import Collection, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.types import DocumentName, Session, Summary, VersionReason
-from tests.conftest import Clock
 
+if TYPE_CHECKING:
+    import pytest
+
+START = datetime(2025, 1, 15, 10, tzinfo=UTC)
+PLACES = ["login form", "token service", "audit trail", "mail queue", "rate limiter"]
 # A window so small that the memory spills, compacts and refreshes within a few dozen operations.
 SMALL: dict[str, Any] = {
     "orchestrator": {
@@ -26,6 +31,36 @@ SMALL: dict[str, Any] = {
     },
     "compaction": {"verbatim_window_s": 60, "verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2},
 }
+
+
+class Clock:
+    """A clock that tests set through `now`; if it has a step, each call advances it by that."""
+
+    def __init__(self, now: datetime = START, *, step_s: float = 0) -> None:
+        self.now = now
+        self.step = timedelta(seconds=step_s)
+
+    def __call__(self) -> datetime:
+        """Advance the clock by its step and return the time."""
+        self.now += self.step
+        return self.now
+
+
+def operation(number: int) -> tuple[str, dict[str, Any]]:
+    """Return operation `number` of an agent: a decision, a failed task, or a message that contains the number."""
+    place = PLACES[number % len(PLACES)]
+    if number % 11 == 3:
+        return "decision", {"text": f"We decided to keep batch {number} of the {place} in table t{number}."}
+    if number % 13 == 5:
+        return "task_execution", {"task": f"migrate the {place}", "status": "failed", "error": f"exit code {number}"}
+    said = f"Step {number}: wrote src/part_{number}.py for the {place} and looked at {number % 9 + 2} of its tests."
+    return "agent_message", {"text": said}
+
+
+def work(memory: OrchestratorContextManager, count: int, first: int = 1) -> None:
+    """Record operations `first` to `first + count - 1`."""
+    for number in range(first, first + count):
+        memory.record_operation(*operation(number))
 
 
 def session_of(memory: OrchestratorContextManager) -> Session:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -31,7 +33,8 @@ class PostgresServer:
     def __init__(self, folder: Path, *, syncs: bool = False) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._server = get_server(folder, cleanup_mode="stop")
+            self._server = get_server(folder, cleanup_mode="stop", start=False)
+            _patiently(self._server.start)
         self.url: str = self._server.get_uri()
         self._numbers = count(1)
         with self.connect() as connection:
@@ -77,8 +80,20 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server again."""
-        self._server.ensure_postgres_running()
+        _patiently(self._server.ensure_postgres_running)
 
     def stop(self) -> None:
         """Stop the server."""
         self._server.cleanup()
+
+
+def _patiently(start: Callable[[], None]) -> None:
+    """Start a server; on a busy machine it may take longer than the ten seconds that `pg_ctl` is given."""
+
+    def is_ready() -> bool:
+        with suppress(subprocess.TimeoutExpired, AssertionError):
+            start()
+            return True
+        return False
+
+    until(is_ready, 120)

@@ -437,7 +437,6 @@ def test_flush_waits_for_a_session_document_that_is_no_text(project: Path, clock
         assert _problems(memory) == []
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this platform")
 def test_a_pipe_in_the_place_of_a_version_or_of_counts_hangs_nothing(tmp_path: Path) -> None:
     """A FIFO where a version or the stored token counts should be is not read, so that no command waits for ever."""
     code = """

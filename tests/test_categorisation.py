@@ -126,11 +126,11 @@ def test_api_rate_limiting_and_quota_exhaustion() -> None:
     "answer",
     [
         "", "no idea", "[]", "{}", '{"type": "bugfix"', json.dumps({**SAID, "observation": ""}),
-        json.dumps({**SAID, "importance": "very"}), json.dumps({**SAID, "importance": None}), "[" * 100_000,
-        json.dumps({**SAID, "importance": float("nan")}), json.dumps({**SAID, "observation": ["a"]}),
+        json.dumps({**SAID, "importance": "very"}), json.dumps({**SAID, "importance": None}),
+        pytest.param("[" * 100_000, marks=pytest.mark.nested), json.dumps({**SAID, "importance": float("nan")}),
+        json.dumps({**SAID, "observation": ["a"]}),
     ],
 )  # fmt: skip
-@pytest.mark.usefixtures("finalized")
 def test_malformed_ai_responses(answer: str) -> None:
     """An answer that is not JSON or lacks a required field is rejected, and rules decide."""
     assert _service(ScriptedModel(answer), retries=0).categorize_orchestration(FIX).source == "rule-based"

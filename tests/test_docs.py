@@ -22,8 +22,10 @@ CHECKOUT = Path(__file__).parents[1]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted((CHECKOUT / "docs").glob("*.md"))}
 
-# An environment in which this Python and its commands come first.
+# An environment in which this Python and its commands come first. No model improves summaries in the background: how
+# far it would come until the next command depends on the machine.
 _ENVIRONMENT = os.environ | {
+    "ORCHESTRA_MEM__COMPRESSION__AUTO": "false",
     "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     "PYTHONPATH": str(CHECKOUT),
     "COLUMNS": "80",

@@ -27,9 +27,10 @@ from orchestra_mem.testing import FaithfulModel, ScriptedModel
 from tests.conftest import Clock
 from tests.memories import problems_of, work_all
 from tests.processes import python
-from tests.test_bad_models import BAD, RULE, TELLING, _model
+from tests.test_bad_models import BAD, TELLING, _model
 
 CONFIG = {"compression": {"auto": False}}
+RULE = "Never oil door 12 with anything but the graphite spray."
 TALK = (
     "We walked through the hall for a while and looked at some of the doors there. "
     "Most of them were open, and people came and went with their lunch in the usual way. "

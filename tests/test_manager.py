@@ -297,7 +297,6 @@ def test_a_first_operation_is_acknowledged_though_its_document_cannot_be_made(tm
         assert_whole(memory)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_does_not_wait_for_a_thread_that_is_not_there(tmp_path: Path) -> None:
     """A child forked while a thread held the memory gets `ClosedError` at once; the parent's memory stays open."""
     with open_memory(tmp_path) as memory:

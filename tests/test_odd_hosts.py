@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -67,7 +66,6 @@ def test_an_error_that_cannot_be_said_is_named(orchestrator: Orchestrator) -> No
     assert orchestrator.tracker.item(1).status is WorkStatus.FAILED
 
 
-@pytest.mark.skipif(os.name != "posix", reason="process groups")
 def test_a_command_that_is_late_leaves_nothing_running(orchestrator: Orchestrator, tmp_path: Path) -> None:
     """A command that times out is killed with its children, even if they ignore SIGTERM; its output is the result."""
     command = "(trap '' TERM; echo $BASHPID $(sh -c 'echo $PPID') > child; exec sleep 60) & echo half; sleep 60"
@@ -78,7 +76,6 @@ def test_a_command_that_is_late_leaves_nothing_running(orchestrator: Orchestrato
     until(lambda: not runs(child), 5)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_twice_leaves_nothing_running(orchestrator: Orchestrator, tmp_path: Path) -> None:
     """A second Ctrl-C kills a command that ignores the first, and its task is pending again."""
     command = "trap '' TERM INT; echo $$ > child; while :; do sleep 0.2; done"

@@ -126,7 +126,7 @@ def test_a_project_is_named_by_its_name_id_or_folder(make: Callable[..., Path]) 
     assert [each.label for each in projects.list()] == ["Bread", f"shop ({other})", f"shop ({shop})"]
 
 
-@pytest.mark.usefixtures("finalized")
+@pytest.mark.nested
 def test_a_broken_file_is_made_anew_by_the_next_open(make: Callable[..., Path], home: Path) -> None:
     """A broken file of a project is rewritten when that project is opened; until then the others are listed."""
     project = make("bakery")

@@ -202,23 +202,13 @@ def test_a_small_context_has_no_times_ids_or_empty_sections(tmp_path: Path) -> N
     )
 
 
-def test_a_context_does_not_count_what_the_memory_holds(tmp_path: Path) -> None:
-    """How many operations and facts there are is for the people who read the document, not for a model."""
-    with open_memory(tmp_path) as memory:
-        memory.record_operation("message", {"speaker": "Ann", "text": RULE})
-        memory.flush_session()
-        assert "- **Operations**: 1\n" in memory.episodic_memory.path(DocumentName.PROJECT_STATE).read_text()
-        shown = memory.get_orchestrator_context("next").render()
-    assert RULE in shown
-    assert "Statistics" not in shown
-
-
-def test_a_persons_counts_are_in_contexts(tmp_path: Path) -> None:
-    """Counts that a person writes into a section of their own are content, whatever they are called."""
+def test_a_persons_counts_are_in_contexts_and_the_machines_are_not(tmp_path: Path) -> None:
+    """Counts in a person's section are content, whatever they are called; the machine's are for people alone."""
     with open_memory(tmp_path) as memory:
         memory.record_operation("note", {"text": "x"})
         memory.flush_session()
         path = memory.episodic_memory.path(DocumentName.PROJECT_STATE)
+        assert "- **Operations**: 1\n" in path.read_text()
         path.write_text(f"{path.read_text()}\n## Load test\n\n- **Sessions**: 4,000\n- **Operations**: 120\n")
         shown = memory.get_orchestrator_context("next").render()
     assert "- **Sessions**: 4,000\n- **Operations**: 120\n" in shown

@@ -352,6 +352,7 @@ def test_an_index_that_was_kept_up_answers_as_one_that_is_made_anew(
             assert "rebuilt" not in " ".join(memory.search(text).notes)
         else:
             {"refresh": memory.refresh, "flush": memory.flush_session}[step]()
+    memory.update_index()  # a busy machine may not index all of it within the time of a search
     kept = _answers(memory)
     memory.update_index(anew=True)
     for before, after in zip(kept, _answers(memory), strict=True):
@@ -413,7 +414,7 @@ def test_any_query_raises_nothing(tmp_path: Path, embedder: str) -> None:
 
 EMBEDDER = WordLlamaEmbedder()
 # More than one batch of the index.
-OPERATIONS = 1_300
+OPERATIONS = 650
 
 
 @pytest.fixture(scope="module")
@@ -471,7 +472,7 @@ def test_an_index_that_is_lost_in_the_middle_has_everything_at_the_end(
         python(KILLED, tmp_path, f"index.{point}", passes, status=-signal.SIGKILL)
     with open_memory(tmp_path) as memory:
         memory.update_index()
-        for number in (0, 1, 499, 500, 999, 1_000, OPERATIONS - 1):
+        for number in (0, 1, 499, 500, OPERATIONS - 1):
             for mode in (SearchMode.KEYWORD, SearchMode.HYBRID):
                 (hit,) = memory.search(f"number{number}", mode=mode, limit=1).hits
                 assert hit.chunk.text == f"Lamp number{number} was changed."

@@ -314,10 +314,9 @@ def test_all_faults_of_all_sources_are_told_at_once(load: Load) -> None:
         ('a: "\\U00110000"\n', ": has an escape above \\U0010FFFF; correct it"),
         ('a: "\\UFFFFFFFF"\n', ": has an escape above \\U0010FFFF; correct it"),
         ("storage: {}\n".encode("utf-16"), ":1: is not UTF-8 (byte 0xff); save it as UTF-8"),
-        ("[" * 5000, ": is nested too deeply"),
+        pytest.param("[" * 5000, ": is nested too deeply", marks=pytest.mark.nested),
     ],
 )
-@pytest.mark.usefixtures("finalized")
 def test_file_that_is_no_configuration_is_named_with_the_line(load: Load, content: str | bytes, fault: str) -> None:
     """A file with broken YAML, tabs or another encoding is refused with the reason and, where known, the line."""
     assert _faults(load, content) == [f".obra/config.yaml{fault}"]

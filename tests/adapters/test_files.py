@@ -72,7 +72,6 @@ def test_document_holds_what_was_written(tmp_path_factory: pytest.TempPathFactor
     assert temporaries(folder) == []
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such access rights")
 @pytest.mark.parametrize("mode", [0o600, 0o664])
 def test_a_replaced_document_keeps_its_access_rights(store: FileDocumentStore, tmp_path: Path, mode: int) -> None:
     """Replacing a document keeps its access rights, which its versions have as well."""
@@ -87,7 +86,6 @@ def test_a_replaced_document_keeps_its_access_rights(store: FileDocumentStore, t
         assert Path(kept.path).stat().st_mode & 0o777 == kept_rights
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such access rights")
 @pytest.mark.parametrize("mode", [0o600, 0o640])
 def test_what_is_written_for_a_missing_document_is_as_private(
     store: FileDocumentStore, tmp_path: Path, mode: int

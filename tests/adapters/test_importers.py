@@ -190,11 +190,15 @@ def test_the_zip_gives_what_the_file_does(tmp_path: Path) -> None:
         (lambda text: text[: text.index("No end named")], 5, ":170: is not JSON: Unterminated string starting at"),
         (lambda _: '{"conversations": []}', 0, ":1: is not a list of conversations"),
         (lambda _: "", 0, ":1: is not a list of conversations"),
-        (lambda _: "[" * 200_000, 0, ":1: has a number with too many digits, or is nested too deeply"),
+        pytest.param(
+            lambda _: "[" * 200_000,
+            0,
+            ":1: has a number with too many digits, or is nested too deeply",
+            marks=pytest.mark.nested,
+        ),
         (lambda _: f"[{'1' * 5_000}]", 0, ":1: has a number with too many digits, or is nested too deeply"),
     ],
 )
-@pytest.mark.usefixtures("finalized")
 def test_a_damaged_export_is_read_up_to_the_damage(
     tmp_path: Path, content: Callable[[str], str], whole: int, problem: str
 ) -> None:

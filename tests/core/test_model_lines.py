@@ -52,9 +52,11 @@ def test_any_text_can_be_held_against_any_record(record: str, line: str) -> None
 
 @pytest.mark.parametrize(
     ("answer", "fault"),
-    [*cases("an_answer_of_another_shape_is_refused"), ("[" * 100_000, "the answer is no JSON, or does not end")],
+    [
+        *cases("an_answer_of_another_shape_is_refused"),
+        pytest.param("[" * 100_000, "the answer is no JSON, or does not end", marks=pytest.mark.nested),
+    ],
 )
-@pytest.mark.usefixtures("finalized")
 def test_an_answer_of_another_shape_is_refused(answer: str, fault: str) -> None:
     """An answer that is truncated, has the wrong shape, or is no JSON raises `ValueError`."""
     with pytest.raises(ValueError, match=f"^{fault}$"):

@@ -50,9 +50,6 @@ def test_times_are_stamped_on_the_way(status: WorkStatus, started: datetime, fin
     assert (begun.finished is None) == (status in OPEN_STATUSES)
 
 
-# Cycles
-
-
 # Ranks
 
 

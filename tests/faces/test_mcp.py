@@ -420,7 +420,7 @@ def test_another_entry_is_replaced_and_both_are_told(run: Program, home: Path) -
 
 
 @pytest.mark.parametrize(("client", "file", "text", "why"), cases("a_file_that_cannot_be_kept_is_refused"))
-@pytest.mark.usefixtures("finalized")
+@pytest.mark.nested
 def test_a_file_that_cannot_be_kept_is_refused(
     run: Program, home: Path, client: str, file: str, text: str, why: str
 ) -> None:

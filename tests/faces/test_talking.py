@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -78,7 +77,6 @@ def test_two_shells_on_one_project(tmp_path: Path) -> None:
     assert sorted(answer["effects"][0]["items"][0] for answer in answers) == list(range(1, 11))
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize(("kind", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_and_sigterm_end_the_session(tmp_path: Path, kind: signal.Signals, code: int) -> None:
     """Ctrl-C and SIGTERM archive the session and exit with 130 and 143."""
@@ -146,7 +144,6 @@ def test_a_script_that_ends_with_an_open_question_is_not_done(run: Program) -> N
     assert "Undid" in run("shell", "--script", "script", "--yes")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes of bytes")
 def test_bytes_that_are_no_text_end_no_session(tmp_path: Path) -> None:
     """A line of invalid UTF-8 is not executed, and the next line is."""
     how: dict[str, Any] = {"text": False, "stdin": subprocess.PIPE, "env": {"PYTHONIOENCODING": "utf-8:strict"}}

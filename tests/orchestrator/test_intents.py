@@ -111,11 +111,17 @@ def test_a_command_is_shown_as_it_can_be_typed(line: str, intent: Intent) -> Non
     assert judge({"intents": [_said(intent)]}, again).right
 
 
-def test_only_complete_commands_are_suggested(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def verdicts() -> list[Verdict]:
+    """Verdicts on the lines of the test split, by writers who are not in the training split."""
+    return [judge(record, read_line(record["line"])) for record in load_records("test")]
+
+
+def test_only_complete_commands_are_suggested(tmp_path: Path, verdicts: list[Verdict]) -> None:
     """No suggestion lacks a part: neither `find` without words, nor `rename #5 to ""`, nor `#3 depends on`."""
     assert read_line("create an epic").nearest == ()
-    lines = ["hallo", "erledige #3", *(each["line"] for each in load_records("test"))]
-    offered = {each for line in lines for each in read_line(line).nearest}
+    read = [read_line("hallo"), read_line("erledige #3"), *(verdict.read for verdict in verdicts)]
+    offered = {each for line in read for each in line.nearest}
     assert [each for each in offered if re.search(r'(?:^find|:|\bto|\bon|"")\s*$', each)] == []
     with open_memory(tmp_path) as memory, Orchestrator(memory) as shell:
         shell.execute("create 3 tasks: cart page, card payments, gift cards")
@@ -173,12 +179,6 @@ def test_what_is_not_plain_is_suggested() -> None:
     read = read_line("hey, I've just finished task 12, so you can tick it off")
     assert (read.understood, read.nearest[0]) == (False, "finish task 12")
     assert read_line("thanks a lot, have a nice evening").intents == ()
-
-
-@pytest.fixture(scope="module")
-def verdicts() -> list[Verdict]:
-    """Verdicts on the lines of the test split, by writers who are not in the training split."""
-    return [judge(record, read_line(record["line"])) for record in load_records("test")]
 
 
 def test_lines_of_strangers(verdicts: list[Verdict]) -> None:

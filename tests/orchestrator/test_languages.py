@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
-from benchmarks.intents import LANGUAGES, judge, load_records
-from orchestra_mem import Orchestrator, OrchestratorContextManager
+from benchmarks.intents import LANGUAGES, Verdict, judge, load_records
+from orchestra_mem import Orchestrator, OrchestratorContextManager, open_memory
 from orchestra_mem.orchestrator.intents import Action
 from orchestra_mem.orchestrator.intents.languages import languages, parse_foreign
 from orchestra_mem.orchestrator.intents.reading import read_line
@@ -35,20 +36,26 @@ def test_a_plain_command_is_carried_out(shell: Orchestrator, line: str, answer: 
     assert answer in shell.execute(line).text
 
 
-@pytest.mark.parametrize(("english", "line"), cases("a_period_is_the_same_in_every_language"))
-def test_a_period_is_the_same_in_every_language(
-    memory: OrchestratorContextManager, clock: Clock, english: str, line: str
-) -> None:
-    """A question about a period is answered as in English: with what was done, decided or failed then."""
-    shell = Orchestrator(memory, clock=clock)
+@pytest.fixture(scope="module")
+def weeks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Orchestrator]:
+    """A shell with a decision and a failure of last month, last week, this week, yesterday and today."""
+    clock = Clock()
     present = clock.now
-    for days in (36, 7, 2, 1, 0):  # last month, last week, this week, yesterday, today
-        clock.now = present - timedelta(days=days)
-        shell.execute(f"we decided to use number {days}")
-        shell.execute(f"note: the build failed with exit code {days}")
-    answer = shell.execute(english).text
+    with open_memory(tmp_path_factory.mktemp("weeks"), clock=clock) as memory:
+        made = Orchestrator(memory, clock=clock)
+        for days in (36, 7, 2, 1, 0):
+            clock.now = present - timedelta(days=days)
+            made.execute(f"we decided to use number {days}")
+            made.execute(f"note: the build failed with exit code {days}")
+        yield made
+
+
+@pytest.mark.parametrize(("english", "line"), cases("a_period_is_the_same_in_every_language"))
+def test_a_period_is_the_same_in_every_language(weeks: Orchestrator, english: str, line: str) -> None:
+    """A question about a period is answered as in English: with what was done, decided or failed then."""
+    answer = weeks.execute(english).text
     assert "number" in answer or "build" in answer
-    assert shell.execute(line).text == answer
+    assert weeks.execute(line).text == answer
 
 
 def test_a_question_about_another_time_is_not_answered_with_all_times(shell: Orchestrator) -> None:
@@ -68,20 +75,29 @@ def test_questions_are_answered_in_the_language_of_the_command(shell: Orchestrat
         assert status in shell.execute("status of 3").text
 
 
+@pytest.fixture(scope="module")
+def verdicts() -> dict[str, list[Verdict]]:
+    """Verdicts on the lines of each split."""
+    return {
+        split: [judge(record, read_line(record["line"])) for record in load_records(split, LANGUAGES)]
+        for split in ("train", "test")
+    }
+
+
 @pytest.mark.parametrize("split", ["train", "test"])
-def test_nothing_unasked_is_done(split: str) -> None:
+def test_nothing_unasked_is_done(verdicts: dict[str, list[Verdict]], split: str) -> None:
     """Negations, conditions, questions and hearsay change nothing, and what is done is what the writer asked for."""
-    verdicts = [judge(record, read_line(record["line"])) for record in load_records(split, LANGUAGES)]
-    assert len(verdicts) > 400
-    assert [each.record["line"] for each in verdicts if each.unasked or each.destructive] == []
-    assert sum(each.wrong for each in verdicts) <= 0.01 * len(verdicts)
+    found = verdicts[split]
+    assert len(found) > 400
+    assert [each.record["line"] for each in found if each.unasked or each.destructive] == []
+    assert sum(each.wrong for each in found) <= 0.01 * len(found)
 
 
 @pytest.mark.parametrize("language", ["de", "es", "fr", "zh", "ru"])
-def test_the_plain_commands_of_a_language_are_read(language: str) -> None:
+def test_the_plain_commands_of_a_language_are_read(verdicts: dict[str, list[Verdict]], language: str) -> None:
     """Nine of ten plain commands of the train split, for which the forms were written, are carried out correctly."""
-    records = [each for each in load_records("train", LANGUAGES) if each["language"] == language]
-    plain = [judge(each, read_line(each["line"])) for each in records if "plain" in each["traits"]]
+    found = [each for each in verdicts["train"] if each.record["language"] == language]
+    plain = [each for each in found if "plain" in each.record["traits"]]
     assert len(plain) >= 50
     assert sum(each.read.understood and each.right for each in plain) >= 0.9 * len(plain)
 

@@ -10,14 +10,15 @@ import time
 from pathlib import Path
 
 from orchestra_mem import open_memory
+from tests.memories import SMALL, work
 from tests.processes import start
-from tests.promises.conftest import SMALL, Open, work
+from tests.promises.conftest import Open
 
 # Records operations in a loop, with refreshes and reads between, and prints each id once it is acknowledged.
 WORKER = """
 import json, sys
 from orchestra_mem import open_memory
-from tests.promises.conftest import SMALL, operation
+from tests.memories import SMALL, operation
 with open_memory(sys.argv[1], config=SMALL) as memory:
     for number in range(1, 100_000):
         kind, data = operation(number)

@@ -6,8 +6,8 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager
 from tests.builders import cases
-from tests.memories import everywhere
-from tests.promises.conftest import Open, operation, work
+from tests.memories import everywhere, operation, work
+from tests.promises.conftest import Open
 
 
 def test_every_summary_expands_to_its_operations_word_for_word(memory: OrchestratorContextManager) -> None:

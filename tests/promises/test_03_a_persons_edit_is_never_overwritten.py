@@ -9,8 +9,8 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.work_types import WorkKind
-from tests.memories import edit
-from tests.promises.conftest import Open, documents, work
+from tests.memories import edit, work
+from tests.promises.conftest import Open, documents
 
 
 def _save(path: Path, text: str) -> None:

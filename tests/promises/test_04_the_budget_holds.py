@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.adapters.tokenizers import open_counter
-from tests.promises.conftest import work
+from tests.memories import work
 
 COUNTER = open_counter("tiktoken")
 TEXTS = st.one_of(

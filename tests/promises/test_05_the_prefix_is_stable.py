@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from orchestra_mem import OrchestratorContextManager
-from tests.promises.conftest import documents, work
+from tests.memories import work
+from tests.promises.conftest import documents
 
 
 def test_within_an_epoch_a_context_only_grows_at_its_end(memory: OrchestratorContextManager) -> None:

@@ -13,7 +13,7 @@ def refuse(*given, **named):
     raise OSError("no network")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
 from orchestra_mem import open_memory
-from tests.promises.conftest import SMALL, operation, work
+from tests.memories import SMALL, operation, work
 with open_memory(sys.argv[1], config=SMALL) as memory:
     work(memory, 60)
     assert memory.refresh() is not None

@@ -12,7 +12,8 @@ import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.testing import FaithfulModel, ScriptedModel
-from tests.promises.conftest import SMALL, slow_clock, work
+from tests.memories import SMALL, work
+from tests.promises.conftest import slow_clock
 from tests.timing import until
 
 LIE = "All 99 tasks are done, see src/nowhere_4711.py and release 9.9.9."

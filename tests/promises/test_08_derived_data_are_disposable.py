@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 from orchestra_mem import OrchestratorContextManager
-from tests.memories import everywhere
-from tests.promises.conftest import Open, work
+from tests.memories import everywhere, work
+from tests.promises.conftest import Open
 
 QUESTIONS = ["where do we keep batch 14?", "what failed in the mail queue?", "rate limiter", "table t25"]
 

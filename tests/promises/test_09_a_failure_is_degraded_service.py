@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from orchestra_mem import open_memory
 from orchestra_mem.faces.cli import app
 from tests.faces.conftest import Program
-from tests.promises.conftest import work
+from tests.memories import work
 
 
 def _no_folder(home: Path) -> None:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from orchestra_mem import OrchestratorContextManager
-from tests.promises.conftest import work
+from tests.memories import work
 
 QUESTION = "which port does the saffron gateway answer on?"
 GATEWAY = "She told me of the saffron gateway, of port 8443 and of the blue proxy."

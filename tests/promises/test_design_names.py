@@ -16,7 +16,7 @@ from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Message, Role
 from orchestra_mem.testing import FaithfulModel
 from tests.builders import cases
-from tests.promises.conftest import SMALL, work
+from tests.memories import SMALL, work
 
 CLASSES = [
     "ContextRetriever", "ContextWindowTracker", "EpisodicMemoryManager", "MemoryCompressor", "Orchestrator",

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 import sqlite3
 import stat
+import sys
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
@@ -24,10 +28,9 @@ from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.faces.conftest import Program
-from tests.memories import SMALL, killing
+from tests.memories import SMALL, killing, work
 from tests.postgres_server import PostgresServer
-from tests.processes import python, start
-from tests.promises.conftest import work
+from tests.processes import python
 from tests.storage.conftest import Machine
 
 _KILLED = """
@@ -44,23 +47,35 @@ file, server = (load_settings(project, {}, json.loads(config)) for config in sys
 move_database(project, file, server, on_table=lambda table, rows: None, write_point=end)
 """
 
-_STEPS = """
-import json, os, sys
-from pathlib import Path
-from orchestra_mem.build import load_settings
-from orchestra_mem.doctor.moves import move_database
-project, last, left = Path(sys.argv[1]), int(sys.argv[4]), 0
-def step(what):
-    global left
-    left += 1
-    if left == last:
-        print(what, flush=True)
-        os.kill(os.getpid(), 9)
-sys.addaudithook(lambda event, arguments: event == "os.remove" and ".obra" in str(arguments[0]) and step(event))
-old, new = (load_settings(project, {}, json.loads(config)) for config in sys.argv[2:4])
-move_database(project, old, new, on_table=lambda table, rows: None, write_point=step)
-print("done")
-"""
+
+def _killed_at(step: int, machine: Machine, old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Move a memory in a fork that kills itself at a step; return the step, or `done` if there are fewer."""
+    settings = machine.settings(old), machine.settings(new)
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        passed = count(1)
+
+        def pass_by(what: str) -> None:
+            if next(passed) == step:
+                os.write(writing, what.encode())
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def hear(event: str, given: tuple[Any, ...]) -> None:
+            if event == "os.remove" and ".obra" in str(given[0]):
+                pass_by(event)
+
+        try:
+            sys.addaudithook(hear)
+            move_database(machine.project, *settings, on_table=lambda table, rows: None, write_point=pass_by)
+            os.write(writing, b"done")
+        except BaseException:
+            traceback.print_exc()
+        os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as told:
+        said = told.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == (0 if said == "done" else -signal.SIGKILL)
+    return said
 
 
 def _said(machine: Machine, config: dict[str, Any]) -> tuple[object, ...]:
@@ -153,8 +168,8 @@ def test_a_move_killed_at_any_step_leaves_one_memory_and_goes_on(
     tmp_path: Path, postgres: PostgresServer, to_server: bool
 ) -> None:
     """A killed move leaves at most one place that opens, even if it is then used; a repeated move completes it."""
-    steps, done = list[str](), False
-    while not done:
+    steps = [""]
+    while steps[-1] != "done":
         schema = postgres.schema()
         machine = Machine.of(tmp_path, f"laptop-{len(steps)}", {"url": postgres.url, "schema_name": schema})
         in_file = {**machine.config, "storage": {}}
@@ -162,11 +177,7 @@ def test_a_move_killed_at_any_step_leaves_one_memory_and_goes_on(
         with machine.open(config=old) as memory:
             memory.record_operation("decision", {"text": "We bake rye bread on Tuesdays."})
             memory.refresh()
-        at = start("-c", _STEPS, machine.project, json.dumps(old), json.dumps(new), len(steps) + 1)
-        said, told = at.communicate(timeout=120)
-        assert at.returncode in (0, -9), told
-        steps.append(said.strip())
-        done = at.returncode == 0
+        steps.append(_killed_at(len(steps), machine, old, new))
         live = [config for config in (old, new) if _records(machine, config)]
         if live in ([old], []):
             assert machine.move(old, new)["operations"] == 1 + len(live), steps

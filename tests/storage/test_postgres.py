@@ -28,10 +28,9 @@ from orchestra_mem.doctor.memory import diagnose
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from tests.conftest import Clock
 from tests.faces.conftest import Program
-from tests.memories import SMALL, problems_of
+from tests.memories import SMALL, problems_of, work
 from tests.postgres_server import PostgresServer
 from tests.processes import start
-from tests.promises.conftest import work
 from tests.storage.conftest import Machine
 from tests.timing import until
 

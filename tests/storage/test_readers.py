@@ -13,8 +13,7 @@ from orchestra_mem.doctor.backups import make_backup, restore_backup
 from orchestra_mem.doctor.documents import check_documents
 from orchestra_mem.doctor.memory import Health, diagnose
 from tests.faces.conftest import Program
-from tests.memories import problems_of
-from tests.promises.conftest import work
+from tests.memories import problems_of, work
 from tests.storage.conftest import Machine
 from tests.timing import until
 

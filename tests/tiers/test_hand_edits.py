@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import random
 import re
 import shutil
@@ -696,13 +695,14 @@ def test_an_edit_counts_also_if_the_front_matter_is_rewritten(desk: Desk, row: s
 
 def test_an_edit_of_a_forgotten_text_counts(desk: Desk) -> None:
     """A text that an editor had open for so long that it is no longer stored is still one of this ledger's."""
-    noise = base64.b85encode(random.Random(1).randbytes(300_000)).decode()  # does not compress
+    noise = "".join(map(chr, random.Random(1).choices(range(0x4E00, 0x9FA5), k=170_000)))  # hardly compresses
     desk.state.edit(("## Blockers\n", f"## Notes\n\nNote 0:\n`{noise}`\n\n## Blockers\n"))
     desk.go_on()
     opened = desk.state.text
     for number in range(7):
         desk.state.edit((f"Note {number}:", f"Note {number + 1}:"))
         desk.go_on()
+    assert opened not in desk.memory._parts.ledger.written_files("project_state")
     desk.state.save(opened.replace("a Friday.", "a Sunday."))
     desk.go_on(times=2)
     assert desk.says(CONSTRAINT) == ["Never deploy on a Sunday."]

@@ -87,21 +87,6 @@ def test_a_persons_section_that_names_a_summary_stays(
     assert own in text_of(memory)
 
 
-@pytest.mark.parametrize(
-    "heading", ["[09:59:59] The parser works (op {})", "[10:20:00] Step (op {}): WRONG, says Anna", "[1:00] (op {})"]
-)
-def test_an_entry_with_an_edited_heading_is_still_the_operations(
-    memory: OrchestratorContextManager, clock: Clock, heading: str
-) -> None:
-    """An entry with an edited heading is summarised with its new text, which is also kept as a version."""
-    number, text = _first_entry(memory)
-    edit(memory, text, f"### {heading.format(number)}\n\n{WORDS}\n\n")
-    _go_on(memory, clock)
-    assert WORDS not in text_of(memory).split("## Operations Log")[1]
-    assert "REMARK" in next(s.text for s in memory.losses() if s.first_operation <= number <= s.last_operation)
-    assert WORDS in _versions(memory)
-
-
 def test_an_entry_without_its_frame_is_a_persons_own(memory: OrchestratorContextManager, clock: Clock) -> None:
     """An entry whose heading no longer names the operation is a person's section and stays."""
     number, text = _first_entry(memory)
@@ -112,16 +97,23 @@ def test_an_entry_without_its_frame_is_a_persons_own(memory: OrchestratorContext
     assert len(memory.expand(f"op {number}").operations) == 1
 
 
-@pytest.mark.parametrize("above", [False, True])
-def test_an_edited_copy_of_an_entry_goes_with_it_and_stays_as_a_version(
-    memory: OrchestratorContextManager, clock: Clock, above: bool
+@pytest.mark.parametrize(
+    "edited",
+    [
+        "### [09:59:59] The parser works (op {number}){words}", "### [1:00] (op {number}){words}",
+        "### [10:20:00] Step (op {number}): WRONG, says Anna{words}", "{copy}{text}", "{text}{copy}",
+    ],
+)  # fmt: skip
+def test_what_a_person_writes_into_an_entry_or_its_copy_goes_with_it_and_stays_as_a_version(
+    memory: OrchestratorContextManager, clock: Clock, edited: str
 ) -> None:
-    """An edited copy of an entry is summarised with it and kept as a version, above or below the original."""
+    """An entry with an edited heading or an edited copy is summarised with the new text, also kept as a version."""
     number, text = _first_entry(memory)
     copy = text.replace("\n", f"\n{WORDS}\n", 1)
-    edit(memory, text, copy + text if above else text + copy)
+    edit(memory, text, edited.format(number=number, words=f"\n\n{WORDS}\n\n", text=text, copy=copy))
     _go_on(memory, clock)
     assert number not in shown(memory).entries()
+    assert WORDS not in text_of(memory).split("## Operations Log")[1]
     assert "REMARK" in next(s.text for s in memory.losses() if s.first_operation <= number <= s.last_operation)
     assert WORDS in _versions(memory)
 

@@ -56,7 +56,7 @@ def browser() -> Iterator[Browser]:
     program = next(filter(None, map(shutil.which, _NAMES)), None)
     if program is None:
         pytest.skip("needs Chromium: apt-get install chromium")
-    options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=program, args=options) as started:
         yield started
 
