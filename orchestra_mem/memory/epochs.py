@@ -301,8 +301,7 @@ class EpochKeeper:
         blocks = documents.blocks
         shown_blocks = (block for several in blocks.values() for block in several)
         numbers = {number for block in shown_blocks for number in FACT_NUMBER.findall(block.text)}
-        told = self.session.ledger.must_keeps_by_id([*map(int, numbers)])
-        weights = {str(fact.id): fact.weight for fact in told}
+        weights = self.session.ledger.weights([*map(int, numbers)])
         items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], weights)]
         items += documents.shared
         kept_free = self._kept_free(items, wanted, budget_tokens)
@@ -340,6 +339,9 @@ class EpochKeeper:
 
         Pinned items and the newest operations get up to a third of the budget even before memories that match.
         """
+
+        if not wanted.all:
+            return 0
 
         def needed(some: Sequence[Item]) -> int:
             frame = [PREAMBLE, *(border_line(part, f"{part.value}.md") for part in {item.part for item in some})]
