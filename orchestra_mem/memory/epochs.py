@@ -301,10 +301,11 @@ class EpochKeeper:
         blocks = documents.blocks
         shown_blocks = (block for several in blocks.values() for block in several)
         numbers = {number for block in shown_blocks for number in FACT_NUMBER.findall(block.text)}
-        weights = self.session.ledger.weights([*map(int, numbers)])
+        told = self.session.ledger.must_keeps_by_id([*map(int, numbers)])
+        weights = {str(fact.id): fact.weight for fact in told}
         items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], weights)]
         items += documents.shared
-        kept_free = self._kept_free(items, wanted, budget_tokens)
+        kept_free = self._kept_free(items, wanted, budget_tokens) if wanted.all else 0
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         through = operations[-1].id if operations else border
         first = min((part.operation for part in documents.session.parts if part.operation), default=border + 1)
@@ -339,9 +340,6 @@ class EpochKeeper:
 
         Pinned items and the newest operations get up to a third of the budget even before memories that match.
         """
-
-        if not wanted.all:
-            return 0
 
         def needed(some: Sequence[Item]) -> int:
             frame = [PREAMBLE, *(border_line(part, f"{part.value}.md") for part in {item.part for item in some})]

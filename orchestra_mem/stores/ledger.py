@@ -214,11 +214,6 @@ class Ledger(Stored):
         """Return the must-keeps with these ids; unknown ids are skipped."""
         return self._facts("WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))", ([*numbers],))
 
-    def weights(self, numbers: Sequence[int]) -> dict[str, float]:
-        """Return the weights of the must-keeps with these ids, by id as in documents; unknown ids are skipped."""
-        query = "SELECT id, weight FROM must_keeps WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
-        return {str(number): weight for number, weight in self._database.rows(query, ([*numbers],))}
-
     def must_keeps_of(self, operations: Sequence[int]) -> list[MustKeep]:
         """Return the must-keeps found in these operations."""
         values = ([*operations],)

@@ -161,17 +161,14 @@ class PartFill:
     def _deepen(self, index: int, left: int, fullest: int | None = None) -> int:
         """Show the fullest form up to `fullest` that fits into `left` tokens plus the present form; return the rest."""
         now = self._chosen[index]
-        offered = left + (self._form_cost(index, now) if now is not None else 0)
+        offered = left + (self._shown(index, now)[1] if now is not None else 0)
         self._offered[index] = offered
         forms = range(0 if now is None else now, len(self._items[index].forms) if fullest is None else fullest + 1)
-        fitting = bisect_right(forms, offered, key=lambda form: self._form_cost(index, form))
+        fitting = bisect_right(forms, offered, key=lambda form: self._shown(index, form)[1])
         if not fitting:
             return left
         self._chosen[index] = forms[fitting - 1]
-        return offered - self._form_cost(index, forms[fitting - 1])
-
-    def _form_cost(self, index: int, form: int) -> int:
-        return self._shown(index, form)[1]
+        return offered - self._shown(index, forms[fitting - 1])[1]
 
     def _shown(self, index: int, form: int) -> tuple[str, int]:
         """Return the neutralised text of a form and its tokens. Few of a long section's forms are ever asked for."""
@@ -182,7 +179,7 @@ class PartFill:
         return known
 
     def _full_cost(self, index: int) -> int:
-        return self._form_cost(index, len(self._items[index].forms) - 1)
+        return self._shown(index, len(self._items[index].forms) - 1)[1]
 
     def pieces(self) -> list[str]:
         """Return the border line and the shown forms; empty if no item is shown."""
@@ -200,7 +197,7 @@ class PartFill:
         if form is None and budget_tokens == 0:
             reason = "left out: the budget is 0 tokens"
         elif form is None:
-            needs = f"{'its shortest form' if len(item.forms) > 1 else 'it'} needs {self._form_cost(index, 0):,} tokens"
+            needs = f"{'its shortest form' if len(item.forms) > 1 else 'it'} needs {self._shown(index, 0)[1]:,} tokens"
             reason = f"left out: {needs}, but only {offered:,} of this part's {self.room:,} were left"
         else:
             reason = shown_reason(item, form, full, f"but only {offered:,} were available")

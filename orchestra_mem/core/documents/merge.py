@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
-from io import StringIO
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import look_changed, matched_lines, moved_lines, split_lines
@@ -52,7 +51,9 @@ class _Merge:
         self._blocks = [block for block in find_conflicts(person) if block.id not in known]
         rows = {place for block in self._blocks for place in block.places}
         self._person = [_BLOCK_ROW if place in rows else row for place, row in enumerate(self._rows)]
-        self._whole, self._end = [*StringIO(person, newline="\n")], line_end(person if "\n" in person else machine)
+        *ended, last = person.split("\n")
+        self._whole = [*(f"{row}\n" for row in ended), last]  # with the line ends
+        self._end = line_end(person if "\n" in person else machine)
         self._both, self._follow = both, follow
         self._sections = split_blocks(base)
         # Places of headings in the person's text, each with the end of its section.
