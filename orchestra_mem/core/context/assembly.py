@@ -240,9 +240,12 @@ class _Layout:
 def _appended(item: Item, most: int, counter: TokenCounter) -> Placement:
     """Place the fullest form of a new operation or note that takes at most `most` tokens."""
     texts = tuple(map(neutralise, item.forms))
-    full = count_piece(counter, texts[-1])
+    form = len(texts) - 1
+    full = tokens = count_piece(counter, texts[form])
+    while tokens > most and form:
+        form -= 1
+        tokens = count_piece(counter, texts[form])
     limit = f"an operation may use at most {most:,} in an epoch's first context"
-    for form in reversed(range(len(texts))):
-        if (cost := count_piece(counter, texts[form])) <= most:
-            return placed(item, form, texts[form], cost, full, shown_reason(item, form, full, limit))
-    return placed(item, None, "", 0, full, f"left out: it needs {count_piece(counter, texts[0]):,} tokens, {limit}")
+    if tokens > most:
+        return placed(item, None, "", 0, full, f"left out: it needs {tokens:,} tokens, {limit}")
+    return placed(item, form, texts[form], tokens, full, shown_reason(item, form, full, limit))
