@@ -181,7 +181,7 @@ def _section_forms(text: str, weights: Mapping[str, float], least: int = _SHORT_
     forms = []
     for count in range(least, len(lines) if len(lines) >= 2 * least else 0, 1 + len(lines) // _MOST_FORMS):
         told = f"*({len(lines) - count:,} other lines are left out here)*\n"
-        forms.append(shown_text(f"{heading}{told}{''.join(lines[number] for number in sorted(ranked[:count]))}"))
+        forms.append(as_form(f"{heading}{told}{''.join(lines[number] for number in sorted(ranked[:count]))}"))
     return (*(form for form in forms if len(form) < len(full)), full) if full else ()
 
 

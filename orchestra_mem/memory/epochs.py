@@ -305,7 +305,7 @@ class EpochKeeper:
         weights = {str(fact.id): fact.weight for fact in told}
         items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], weights)]
         items += documents.shared
-        kept_free = self._kept_free(items, wanted, budget_tokens)
+        kept_free = self._kept_free(items, wanted, budget_tokens) if wanted.all else 0
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         through = operations[-1].id if operations else border
         first = min((part.operation for part in documents.session.parts if part.operation), default=border + 1)

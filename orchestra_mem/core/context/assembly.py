@@ -240,14 +240,12 @@ class _Layout:
 def _appended(item: Item, most: int, counter: TokenCounter) -> Placement:
     """Place the fullest form of a new operation or note that takes at most `most` tokens."""
     texts = tuple(map(neutralise, item.forms))
-    full = count_piece(counter, texts[-1])
-    for form in range(len(texts) - 1, -1, -1):
-        cost = full if form == len(texts) - 1 else count_piece(counter, texts[form])
-        if cost <= most:
-            reason = shown_reason(
-                item, form, full, f"an operation may use at most {most:,} in an epoch's first context"
-            )
-            return placed(item, form, texts, cost, full, reason)
-    needed = count_piece(counter, texts[0])
-    reason = f"left out: it needs {needed:,} tokens, an operation may use at most {most:,} in an epoch's first context"
-    return placed(item, None, texts, 0, full, reason)
+    form = len(texts) - 1
+    full = tokens = count_piece(counter, texts[form])
+    while tokens > most and form:
+        form -= 1
+        tokens = count_piece(counter, texts[form])
+    limit = f"an operation may use at most {most:,} in an epoch's first context"
+    if tokens > most:
+        return placed(item, None, "", 0, full, f"left out: it needs {tokens:,} tokens, {limit}")
+    return placed(item, form, texts[form], tokens, full, shown_reason(item, form, full, limit))

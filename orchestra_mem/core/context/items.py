@@ -116,8 +116,7 @@ class PartFill:
 
     def __init__(self, items: Sequence[Item], border: str, counter: TokenCounter) -> None:
         self._items = items
-        self._texts = [tuple(map(neutralise, item.forms)) for item in items]
-        self._known: dict[tuple[int, int], int] = {}
+        self._known: dict[tuple[int, int], tuple[str, int]] = {}
         self._counter = counter
         self._order = sorted(
             range(len(items)), key=lambda i: (-items[i].priority, -i if items[i].part is Part.OPERATIONS else i)
@@ -162,27 +161,29 @@ class PartFill:
     def _deepen(self, index: int, left: int, fullest: int | None = None) -> int:
         """Show the fullest form up to `fullest` that fits into `left` tokens plus the present form; return the rest."""
         now = self._chosen[index]
-        offered = left + (self._form_cost(index, now) if now is not None else 0)
+        offered = left + (self._shown(index, now)[1] if now is not None else 0)
         self._offered[index] = offered
         forms = range(0 if now is None else now, len(self._items[index].forms) if fullest is None else fullest + 1)
-        fitting = bisect_right(forms, offered, key=lambda form: self._form_cost(index, form))
+        fitting = bisect_right(forms, offered, key=lambda form: self._shown(index, form)[1])
         if not fitting:
             return left
         self._chosen[index] = forms[fitting - 1]
-        return offered - self._form_cost(index, forms[fitting - 1])
+        return offered - self._shown(index, forms[fitting - 1])[1]
 
-    def _form_cost(self, index: int, form: int) -> int:
+    def _shown(self, index: int, form: int) -> tuple[str, int]:
+        """Return the neutralised text of a form and its tokens. Few of a long section's forms are ever asked for."""
         known = self._known.get((index, form))
         if known is None:
-            known = self._known[index, form] = count_piece(self._counter, self._texts[index][form])
+            text = neutralise(self._items[index].forms[form])
+            known = self._known[index, form] = text, count_piece(self._counter, text)
         return known
 
     def _full_cost(self, index: int) -> int:
-        return self._form_cost(index, len(self._items[index].forms) - 1)
+        return self._shown(index, len(self._items[index].forms) - 1)[1]
 
     def pieces(self) -> list[str]:
         """Return the border line and the shown forms; empty if no item is shown."""
-        shown = [texts[form] for texts, form in zip(self._texts, self._chosen, strict=True) if form is not None]
+        shown = [self._shown(index, form)[0] for index, form in enumerate(self._chosen) if form is not None]
         return [self.border, *shown] if shown else []
 
     def placements(self, budget_tokens: int) -> list[Placement]:
@@ -196,12 +197,12 @@ class PartFill:
         if form is None and budget_tokens == 0:
             reason = "left out: the budget is 0 tokens"
         elif form is None:
-            needs = f"{'its shortest form' if len(item.forms) > 1 else 'it'} needs {self._form_cost(index, 0):,} tokens"
+            needs = f"{'its shortest form' if len(item.forms) > 1 else 'it'} needs {self._shown(index, 0)[1]:,} tokens"
             reason = f"left out: {needs}, but only {offered:,} of this part's {self.room:,} were left"
         else:
             reason = shown_reason(item, form, full, f"but only {offered:,} were available")
-        tokens = 0 if form is None else self._form_cost(index, form)
-        return placed(item, form, self._texts[index], tokens, full, reason)
+        text, tokens = ("", 0) if form is None else self._shown(index, form)
+        return placed(item, form, text, tokens, full, reason)
 
 
 def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
@@ -212,11 +213,11 @@ def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
     return f"{pinned}form {form + 1} of {len(item.forms)}: the full form needs {full:,} tokens, {limit}"
 
 
-def placed(item: Item, form: int | None, texts: Sequence[str], tokens: int, full: int, reason: str) -> Placement:
-    """Build the placement of an item whose neutralised forms are `texts`."""
+def placed(item: Item, form: int | None, text: str, tokens: int, full: int, reason: str) -> Placement:
+    """Build the placement of an item that is shown in `form`, whose neutralised text is `text`."""
     return Placement(
         key=item.key, part=item.part, form=form, forms=len(item.forms), tokens=tokens, full_tokens=full,
-        reason=reason, pinned=item.pinned, source=item.source, text="" if form is None else texts[form],
+        reason=reason, pinned=item.pinned, source=item.source, text=text,
     )  # fmt: skip
 
 

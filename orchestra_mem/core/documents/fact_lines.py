@@ -36,7 +36,7 @@ TextsOf: TypeAlias = Callable[[Collection[str]], Mapping[str, Collection[str]]]
 
 _TICKED = re.compile(rf"{MARK.pattern}\[[xX]\] ")
 # What stands around the words of a fact in a quotation, in emphasis, or over several rows.
-_MARKS = re.compile(r"<!--(?:(?!-->).)*-->|[*_>`]+", re.DOTALL)
+_COMMENT = re.compile(r"<!--(?:(?!-->).)*-->", re.DOTALL)
 _NUMBERS = re.compile(r"\(([KM]\d{1,18})\)")
 # A number in any form, with the punctuation behind it.
 _INNER = re.compile(
@@ -107,7 +107,10 @@ class LooseFacts:
 
 
 def _bare(text: str) -> str:
-    return as_typed(squeeze(_MARKS.sub(" ", text)))
+    text = _COMMENT.sub(" ", text)
+    for mark in "*_>`":
+        text = text.replace(mark, " ")
+    return as_typed(squeeze(text))
 
 
 def _facts(name: str, text: str, work: bool, before: Container[str] | None) -> Iterator[tuple[str, Told]]:
@@ -163,6 +166,8 @@ def with_numbers_last(text: str, before: str) -> str:
 
     The person may have written words or a full stop behind it, in another form, or invisible spaces around it.
     """
+    if text == before:
+        return text  # the common case: nobody has edited the document
     there = {*owned_keys(text).values()}
     old = {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key not in there}
     rows = text.split("\n") if old else []

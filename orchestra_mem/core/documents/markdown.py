@@ -240,7 +240,7 @@ def is_plainer(text: str, other: str) -> bool:
 
 def line_end(text: str) -> str:
     """Return the line end of most lines in a document: CR LF or LF."""
-    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
+    return "\r\n" if "\r" in text and 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
 def _headings(text: str, start: int) -> Iterable[tuple[int, int, str]]:

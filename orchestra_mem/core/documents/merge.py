@@ -10,7 +10,6 @@ The library merge3 (diff3) is under GPL-2.0-or-later and this project under MIT,
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
@@ -21,7 +20,6 @@ from orchestra_mem.core.documents.conflicts import Conflict, Merged, find_confli
 from orchestra_mem.core.documents.markdown import Block, line_end, split_blocks
 from orchestra_mem.core.documents.owned_lines import is_machines
 
-_LINE_END = re.compile(r"\r?\n|(?<=[^\n])\Z")
 # Stands for each row of a conflict block: white space that no text contains, so that the row counts as blank.
 _BLOCK_ROW = "\x1f"
 
@@ -53,8 +51,9 @@ class _Merge:
         self._blocks = [block for block in find_conflicts(person) if block.id not in known]
         rows = {place for block in self._blocks for place in block.places}
         self._person = [_BLOCK_ROW if place in rows else row for place, row in enumerate(self._rows)]
-        # The end of each line, empty for a last line without one.
-        self._ends, self._end = _LINE_END.findall(person), line_end(person if "\n" in person else machine)
+        *ended, last = person.split("\n")
+        self._whole = [*(f"{row}\n" for row in ended), last]  # with the line ends
+        self._end = line_end(person if "\n" in person else machine)
         self._both, self._follow = both, follow
         self._sections = split_blocks(base)
         # Places of headings in the person's text, each with the end of its section.
@@ -303,7 +302,7 @@ class _Merge:
         for place in range(-1, len(self._person)):
             lines.append(len(texts))
             if place >= 0 and place not in self._gone:
-                texts.append(self._rows[place] + self._ends[place])
+                texts.append(self._whole[place])
             if place in self._behind:
                 self._write(self._behind[place], texts, below=place + 1)
         lines.append(len(texts))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import cache, cached_property, partial
 from itertools import chain, count
 from pathlib import Path
@@ -58,11 +58,11 @@ class Language:
         return (_folded(word)[:_CUE] for word in words if word not in but)
 
     @cached_property
-    def _forms(self) -> list[tuple[Action, bool, re.Pattern[str]]]:
-        """Each form with its action, and whether it is only for questions."""
+    def _forms(self) -> list[tuple[Action, bool, Callable[[], re.Pattern[str]]]]:
+        """Each form's action, whether it is only for questions, and its pattern, compiled on first use: it is slow."""
         parts = self._parts()
         return [
-            (Action(action), form[0] == "?", _compiled(_expanded(form.removeprefix("? "), parts)))
+            (Action(action), form[0] == "?", cache(partial(_pattern, form.removeprefix("? "), parts)))
             for action, forms in self._table["forms"].items()
             for form in forms
         ]
@@ -72,9 +72,9 @@ class Language:
         kind, items = (f"(?:{'|'.join(table[name].values())})" for name in ("kinds", "items"))
         article = rf"(?:(?:{table['articles']}) ?)?"
         one = rf"{article}(?:(?:{kind}|{table['number']}) ?)?{_ID}"
-        several = rf"{one}(?:(?:, ?| ?(?:{table['and']}) ?){article}{_ID})+|{_ID} ?(?:-|{table['through']}) ?{_ID}"
+        several = rf"{one}(?:(?:, ?| ?(?:{table['and']}) ?){article}{_ID})*|{_ID} ?(?:-|{table['through']}) ?{_ID}"
         of_kind = rf"(?:{table['articles']}) ?{kind}"
-        item = rf"(?:{several}|{one}|{items}(?: {kind})?|{of_kind}|{article}(?:{kind} ?)?{_QUOTED})"
+        item = rf"(?:{several}|{items}(?: {kind})?|{of_kind}|{article}(?:{kind} ?)?{_QUOTED})"
         barred = rf"(?<!\w)(?:{table['barred']})(?!\w)" if self._spaced else rf"(?:{table['barred']})"
         plain = rf'(?:(?!{barred})(?:[^,;:?.!"，。]|\.(?=\w)))+'
         counted = rf"(?:\d{{1,3}}|{'|'.join(table['counts'].values())})"
@@ -114,7 +114,7 @@ class Language:
         for action, only_asked, form in self._forms:
             if (asks and not polite and action not in ASKS) or (only_asked and not asks):
                 continue
-            if found := form.fullmatch(plain):
+            if found := form().fullmatch(plain):
                 said = {name: piece[slice(*found.span(name))] for name in found.groupdict() if found[name] is not None}
                 read = dict(self._translated(action, said))
                 if period := read.pop("period", ""):
@@ -172,10 +172,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(_folded(pattern), re.IGNORECASE)
 
 
-def _expanded(form: str, parts: Mapping[str, str]) -> str:
+def _pattern(form: str, parts: Mapping[str, str]) -> re.Pattern[str]:
     """Replace the names in a form by their parts, and number the groups, as their names must be unique."""
     numbers = count()
-    return re.sub(r"\(\?P<(\w+)>", lambda match: f"(?P<{match[1]}_{next(numbers)}>", with_parts(form, parts))
+    expanded = with_parts(form, parts)
+    return _compiled(re.sub(r"\(\?P<(\w+)>", lambda match: f"(?P<{match[1]}_{next(numbers)}>", expanded))
 
 
 @cache
