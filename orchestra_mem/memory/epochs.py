@@ -230,13 +230,13 @@ class EpochKeeper:
         known = _cached_texts(context.prefix) | texts_in(context.timeline)
         passages: list[RetrievedPassage] = []
         for each in recalled.recollections:
-            passage = "".join(new_lines(each.passage, known)).strip()
-            whole = "".join(new_lines(each.whole, known)).strip() if passage == each.passage else passage
-            known |= texts_in(each.passage)
-            if passage:
-                each = replace(each, passage=passage, whole=whole)
-            else:  # each of its lines is in the context
-                there += f"{plain_words(each.passage)} "
+            if lists := texts_in(each.passage):  # without what is around it, which other passages may have, too
+                passage = "".join(new_lines(each.passage, known)).strip()
+                known |= lists
+                if passage:
+                    each = replace(each, passage=passage, whole=passage)
+                else:
+                    there += f"{plain_words(each.passage)} "
             passages.append(replace(each, newer="") if f" {plain_words(each.newer)} " in there else each)
         recalled = replace(recalled, recollections=tuple(passages))
         new, standing, reasons = list[Item](), list[Item](), dict[str, str]()
