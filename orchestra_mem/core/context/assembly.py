@@ -247,7 +247,7 @@ def _appended(item: Item, most: int, counter: TokenCounter) -> Placement:
             reason = shown_reason(
                 item, form, full, f"an operation may use at most {most:,} in an epoch's first context"
             )
-            return placed(item, form, texts, cost, full, reason)
+            return placed(item, form, texts[form], cost, full, reason)
     needed = count_piece(counter, texts[0])
     reason = f"left out: it needs {needed:,} tokens, an operation may use at most {most:,} in an epoch's first context"
-    return placed(item, None, texts, 0, full, reason)
+    return placed(item, None, "", 0, full, reason)

@@ -116,8 +116,7 @@ class PartFill:
 
     def __init__(self, items: Sequence[Item], border: str, counter: TokenCounter) -> None:
         self._items = items
-        self._texts = [tuple(map(neutralise, item.forms)) for item in items]
-        self._known: dict[tuple[int, int], int] = {}
+        self._known: dict[tuple[int, int], tuple[str, int]] = {}
         self._counter = counter
         self._order = sorted(
             range(len(items)), key=lambda i: (-items[i].priority, -i if items[i].part is Part.OPERATIONS else i)
@@ -171,18 +170,23 @@ class PartFill:
         self._chosen[index] = forms[fitting - 1]
         return offered - self._form_cost(index, forms[fitting - 1])
 
-    def _form_cost(self, index: int, form: int) -> int:
+    def _form(self, index: int, form: int) -> tuple[str, int]:
+        """Return a form as it is shown, and its tokens; most forms of a long item are never needed."""
         known = self._known.get((index, form))
         if known is None:
-            known = self._known[index, form] = count_piece(self._counter, self._texts[index][form])
+            text = neutralise(self._items[index].forms[form])
+            known = self._known[index, form] = text, count_piece(self._counter, text)
         return known
+
+    def _form_cost(self, index: int, form: int) -> int:
+        return self._form(index, form)[1]
 
     def _full_cost(self, index: int) -> int:
         return self._form_cost(index, len(self._items[index].forms) - 1)
 
     def pieces(self) -> list[str]:
         """Return the border line and the shown forms; empty if no item is shown."""
-        shown = [texts[form] for texts, form in zip(self._texts, self._chosen, strict=True) if form is not None]
+        shown = [self._form(index, form)[0] for index, form in enumerate(self._chosen) if form is not None]
         return [self.border, *shown] if shown else []
 
     def placements(self, budget_tokens: int) -> list[Placement]:
@@ -200,8 +204,8 @@ class PartFill:
             reason = f"left out: {needs}, but only {offered:,} of this part's {self.room:,} were left"
         else:
             reason = shown_reason(item, form, full, f"but only {offered:,} were available")
-        tokens = 0 if form is None else self._form_cost(index, form)
-        return placed(item, form, self._texts[index], tokens, full, reason)
+        text, tokens = ("", 0) if form is None else self._form(index, form)
+        return placed(item, form, text, tokens, full, reason)
 
 
 def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
@@ -212,11 +216,11 @@ def shown_reason(item: Item, form: int, full: int, limit: str) -> str:
     return f"{pinned}form {form + 1} of {len(item.forms)}: the full form needs {full:,} tokens, {limit}"
 
 
-def placed(item: Item, form: int | None, texts: Sequence[str], tokens: int, full: int, reason: str) -> Placement:
-    """Build the placement of an item whose neutralised forms are `texts`."""
+def placed(item: Item, form: int | None, text: str, tokens: int, full: int, reason: str) -> Placement:
+    """Build the placement of an item that is shown as `text`."""
     return Placement(
         key=item.key, part=item.part, form=form, forms=len(item.forms), tokens=tokens, full_tokens=full,
-        reason=reason, pinned=item.pinned, source=item.source, text="" if form is None else texts[form],
+        reason=reason, pinned=item.pinned, source=item.source, text=text,
     )  # fmt: skip
 
 

@@ -206,7 +206,7 @@ def with_recalled(
     told = [replace(each, reason=f"{reasons[each.key]}; {each.reason}") for each in placements]
     for item in standing:
         reason = f"{reasons[item.key]}; left out: already in the context"
-        told.append(placed(item, None, item.forms, 0, counter.count(item.forms[-1]), reason))
+        told.append(placed(item, None, "", 0, counter.count(item.forms[-1]), reason))
     border = fill.border_cost if text else 0
     recalled = PartRoom(part=Part.RECALLED, share_tokens=room, room_tokens=room, border_tokens=border)
     return replace(

@@ -14,7 +14,7 @@ from orchestra_mem.core.summaries.kept import KEPT
 from orchestra_mem.core.text import split_sentences, squeeze
 
 # Contexts to lay out at most: what takes the room of a repeat may be a repeat, too.
-_MOST_LAYOUTS = 4
+_MOST_LAYOUTS = 3
 _NUMBERED = re.compile(r"\((?:K|op )\d+\)| K\d+(?: \([a-zK\d ]+\))?: ")
 # What a line has before the text of a fact or an operation; in a summary it has the label `kept`.
 _BEFORE = re.compile(
@@ -34,7 +34,7 @@ def begin_once(items: Sequence[Item], begin: Callable[[Sequence[Item]], Epoch]) 
     there, count = {(item.part, item.key) for item in items}, epoch.counter.count
     reason = "left out: the context has its text elsewhere"
     gone = [item for item in given if (item.part, item.key) not in there]
-    told = (placed(item, None, item.forms, 0, count(item.forms[-1]), reason) for item in gone)
+    told = (placed(item, None, "", 0, count(item.forms[-1]), reason) for item in gone)
     return replace(epoch, placements=(*epoch.placements, *told))
 
 
