@@ -25,7 +25,10 @@ _BEHIND = re.compile(r" \(K\d+\)(?P<state> \([a-zK\d ]+\))?$")
 
 
 def begin_once(items: Sequence[Item], begin: Callable[[Sequence[Item]], Epoch]) -> Epoch:
-    """Begin an epoch that shows no text twice. Items that it leaves out for this are among its placements."""
+    """Begin an epoch that shows no text twice.
+
+    Items that it leaves out for this are among its placements, with their texts: a program may read a part alone.
+    """
     given, epoch = items, begin(items)
     for _ in range(_MOST_LAYOUTS - 1):
         if (fewer := _without_repeats(items, epoch.placements)) == items:
@@ -34,7 +37,7 @@ def begin_once(items: Sequence[Item], begin: Callable[[Sequence[Item]], Epoch]) 
     there, count = {(item.part, item.key) for item in items}, epoch.counter.count
     reason = "left out: the context has its text elsewhere"
     gone = [item for item in given if (item.part, item.key) not in there]
-    told = (placed(item, None, "", 0, count(item.forms[-1]), reason) for item in gone)
+    told = (placed(item, None, item.forms[-1], 0, count(item.forms[-1]), reason) for item in gone)
     return replace(epoch, placements=(*epoch.placements, *told))
 
 
