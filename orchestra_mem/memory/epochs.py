@@ -230,14 +230,19 @@ class EpochKeeper:
         known = _cached_texts(context.prefix) | texts_in(context.timeline)
         passages: list[RetrievedPassage] = []
         for each in recalled.recollections:
-            if lists := texts_in(each.passage):  # without what is around it, which other passages may have, too
+            if own := texts_in(each.passage):
                 passage = "".join(new_lines(each.passage, known)).strip()
-                known |= lists
+                known |= own
                 if passage:
-                    each = replace(each, passage=passage, whole=passage)
+                    each = replace(each, passage=passage)
                 else:
                     there += f"{plain_words(each.passage)} "
             passages.append(replace(each, newer="") if f" {plain_words(each.newer)} " in there else each)
+        for at, each in enumerate(passages):
+            if own := texts_in(each.passage):  # what is around it may be in other passages, too
+                whole = "".join(new_lines(each.whole, known - own)).strip()
+                known |= texts_in(whole)
+                passages[at] = replace(each, whole=whole)
         recalled = replace(recalled, recollections=tuple(passages))
         new, standing, reasons = list[Item](), list[Item](), dict[str, str]()
         for item, each in zip(named_apart(recalled.items), recalled.recollections, strict=True):
