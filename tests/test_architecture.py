@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_430,
-    "tests": 37_720,
+    "tests": 37_735,
     "benchmarks": 10_540,
 }
 MAX_MODULE_LINES = 400

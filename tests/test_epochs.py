@@ -82,6 +82,19 @@ def test_lines_of_people_stay_where_they_are(memory: OrchestratorContextManager)
     assert memory.get_orchestrator_context("x").render().count("- milk and eggs") == 2
 
 
+def test_a_decision_does_not_give_way_to_an_answer_with_it(memory: OrchestratorContextManager) -> None:
+    """A person's decision stays in the context when a model has answered in its words."""
+    text = "The bakery is closed on Mondays."
+    record(memory, 2)
+    memory.flush_session()
+    edit(memory.episodic_memory.path(DocumentName.DECISION_LOG), ("## Decisions", f"## Decisions\n\n### {text}\n"))
+    memory.record_operation("message", {"role": "user", "text": "When is the bakery closed?"})
+    memory.record_operation("assistant_message", {"role": "assistant", "text": text})
+    memory.refresh()
+    assert text in memory.get_orchestrator_context("x").text(Part.DECISIONS)
+    assert memory.get_orchestrator_context("x").render().count(text) == 2
+
+
 def test_an_epoch_goes_on_between_two_sessions(memory: OrchestratorContextManager, tmp_path: Path) -> None:
     """After a flush, contexts continue one epoch until a person edits a document or another process records."""
     record(memory, 15)

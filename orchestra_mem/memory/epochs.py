@@ -344,7 +344,7 @@ class EpochKeeper:
             # Operations may use the unused tokens of other parts, unless recalled memories could use these tokens.
             lends=wanted.all < wanted.most or wanted.most in (0, _MOST_RECALLED_TOKENS),
         )  # fmt: skip
-        epoch = begin_once(items, begun)
+        epoch = begin_once(items, begun, {fact.operation for fact in (*facts, *told)})
         texts = documents.texts(border)
         return _Running(epoch, through, operations, now.documents, texts, border, wanted, kept_free, turns)
 

@@ -24,14 +24,14 @@ _BEFORE = re.compile(
 _BEHIND = re.compile(r" \(K\d+\)(?P<state> \([a-zK\d ]+\))?$")
 
 
-def begin_once(items: Sequence[Item], begin: Callable[[Sequence[Item]], Epoch]) -> Epoch:
-    """Begin an epoch that shows no text twice.
+def begin_once(items: Sequence[Item], begin: Callable[[Sequence[Item]], Epoch], stating: Container[int]) -> Epoch:
+    """Begin an epoch that shows no text twice. `stating`: The operations that facts come from.
 
     Items that it leaves out for this are among its placements, with their texts: a program may read a part alone.
     """
     given, epoch = items, begin(items)
     for _ in range(_MOST_LAYOUTS - 1):
-        if (fewer := _without_repeats(items, epoch.placements)) == items:
+        if (fewer := _without_repeats(items, epoch.placements, stating)) == items:
             break
         items, epoch = fewer, begin(fewer)
     there, count = {(item.part, item.key) for item in items}, epoch.counter.count
@@ -41,11 +41,12 @@ def begin_once(items: Sequence[Item], begin: Callable[[Sequence[Item]], Epoch]) 
     return replace(epoch, placements=(*epoch.placements, *told))
 
 
-def _without_repeats(items: Sequence[Item], shown: Sequence[Placement]) -> Sequence[Item]:
+def _without_repeats(items: Sequence[Item], shown: Sequence[Placement], stating: Container[int]) -> Sequence[Item]:
     """Return the items without what they repeat in `shown`, the placements of a context of these items.
 
     Pinned items, the newest operations, and lines without the number of a fact or an operation stay as they are. All
-    others give way to those and to what stands before them, but an operation never gives way to another one.
+    others give way to those and to what stands before them, but an operation never gives way to another one, and
+    nothing to an operation that states no fact, as when a model answers in the words of a person's decision.
     """
     texts = {(each.part, each.key): each.text for each in shown}
     said, in_documents = set[str](), set[str]()
@@ -56,7 +57,8 @@ def _without_repeats(items: Sequence[Item], shown: Sequence[Placement]) -> Seque
         if (fewer := _without(item, known, whole=is_operation) if text and _rank(item) else item) is None:
             continue
         kept[place] = fewer
-        said |= (found := texts_in(text))
+        found = texts_in(text) if not is_operation or int(item.key.split()[1]) in stating else set()
+        said |= found
         in_documents |= set() if is_operation else found
     return [kept[place] for item in items if (place := (item.part, item.key)) in kept]
 
