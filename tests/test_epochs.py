@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import cycle
 from pathlib import Path
 
@@ -42,6 +43,56 @@ def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> No
         assert contexts[budget].epoch == before.epoch
         assert contexts[budget].render().startswith(before.render())
         assert "Step 17" in contexts[budget].render()
+
+
+def test_a_context_shows_a_text_once(tmp_path: Path, clock: Clock) -> None:
+    """A rule recorded as a decision, or a fact beside its operation or in a summary, is in a context once, in any."""
+    said = {
+        "decision": "Never deploy on Fridays.", "note": "Maya owns the storage layer.",
+        "plan": "We still need to order new labels for the jars.", "report": "The oven door is broken since noon.",
+    }  # fmt: skip
+    shown = []
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        for kind, text in said.items():
+            memory.record_operation(kind, {"text": text})
+        for step in range(0, 80, 20):
+            shown.append(memory.get_orchestrator_context("next", 6_000))
+            shown.append(memory.get_orchestrator_context("next", 6_000, query="oven, labels, storage, deploys?"))
+            record(memory, 20, step)
+            memory.refresh()
+            clock.now += timedelta(hours=2)
+        memory.record_operation("decision", {"text": said["decision"]})
+        shown.append(memory.get_orchestrator_context("next", 100_000))
+        assert "deploy" not in shown[-1].prefix.lower()
+        explained = memory.explain("next", 100_000)
+        memory.flush_session()
+        shown.append(memory.get_orchestrator_context("next", 400))
+    for context in shown:
+        assert [context.render().lower().count(text.lower().rstrip(".")) for text in said.values()] == [1, 1, 1, 1]
+    assert "project_state/Rules (project_state.md" in explained
+    assert "left out: the context has its text elsewhere" in explained
+
+
+def test_lines_of_people_stay_where_they_are(memory: OrchestratorContextManager) -> None:
+    """The same words below two headings of a person may mean two things: both are in the context."""
+    record(memory, 2)
+    memory.flush_session()
+    mine = "\n\n## To Buy\n\n- milk and eggs\n\n## Allergies\n\n- milk and eggs\n"
+    edit(memory.episodic_memory.path(DocumentName.PROJECT_STATE), ("# Project State", f"# Project State{mine}"))
+    assert memory.get_orchestrator_context("x").render().count("- milk and eggs") == 2
+
+
+def test_a_decision_does_not_give_way_to_an_answer_with_it(memory: OrchestratorContextManager) -> None:
+    """A person's decision stays in the context when a model has answered in its words."""
+    text = "The bakery is closed on Mondays."
+    record(memory, 2)
+    memory.flush_session()
+    edit(memory.episodic_memory.path(DocumentName.DECISION_LOG), ("## Decisions", f"## Decisions\n\n### {text}\n"))
+    memory.record_operation("message", {"role": "user", "text": "When is the bakery closed?"})
+    memory.record_operation("assistant_message", {"role": "assistant", "text": text})
+    memory.refresh()
+    assert text in memory.get_orchestrator_context("x").text(Part.DECISIONS)
+    assert memory.get_orchestrator_context("x").render().count(text) == 2
 
 
 def test_an_epoch_goes_on_between_two_sessions(memory: OrchestratorContextManager, tmp_path: Path) -> None:

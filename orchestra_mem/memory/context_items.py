@@ -20,7 +20,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.tiers.shared_decisions import Told
-from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, Session
+from orchestra_mem.types import DocumentName, MustKeepKind, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,6 @@ _FACTS_FIRST = 1e12
 _SHORT_LINES = 8  # shown of a shortened section at least
 _MOST_FORMS = 60
 FACT_NUMBER = re.compile(r"\(K(\d{1,18})\)")
-_REPEATED_CHARS = 200  # longest operation that can take the place of its decision
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
@@ -123,16 +122,6 @@ def shared_items(told: Sequence[Told]) -> list[Item]:
             )
         )  # fmt: skip
     return named_apart(items)
-
-
-def without_told(items: Sequence[Item], facts: Sequence[MustKeep], operations: Sequence[Item]) -> list[Item]:
-    """Leave out entries of the decision log that only repeat an operation, which is about as short even when in full.
-
-    Longer operations may find no place, although their decisions do.
-    """
-    said = {item.key: item.forms[0] for item in operations if len(item.forms[-1]) <= _REPEATED_CHARS}
-    told = tuple(f"(K{fact.id})" for fact in facts if fact.text in said.get(operation_key(fact.operation), ""))
-    return [each for each in items if each.pinned or each.forms[-1].count("\n") > 1 or not each.key.endswith(told)]
 
 
 def session_items(document: SessionDocument, border: int, untold: Container[int] = ()) -> list[Item]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -17,6 +17,7 @@ from orchestra_mem.core.context.assembly import NEWEST_SHARE, PREAMBLE, Epoch, b
 from orchestra_mem.core.context.continuity import TurnWindow, first_of_turns, latest_messages
 from orchestra_mem.core.context.items import Item, Part, border_line
 from orchestra_mem.core.context.rendered import OrchestratorContext, recalled_tokens, with_recalled
+from orchestra_mem.core.context.repeats import begin_once, new_lines, texts_in
 from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
@@ -32,7 +33,6 @@ from orchestra_mem.memory.context_items import (
     session_items,
     shared_items,
     shown_text,
-    without_told,
 )
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -41,7 +41,7 @@ from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
 from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus, Operation
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.search.disclosure import Recalled
+    from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage
     from orchestra_mem.settings import Settings
 
 _PARTS = {
@@ -63,6 +63,7 @@ _FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKi
 _MAX_NOTE_LINES = 60
 # For prefixes, which stay the same for an epoch.
 _cached_plain_words = lru_cache(maxsize=8)(plain_words)
+_cached_texts = lru_cache(maxsize=8)(texts_in)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +227,22 @@ class EpochKeeper:
 
     def _with_recalled(self, context: OrchestratorContext, recalled: Recalled) -> OrchestratorContext:
         there = f" {_cached_plain_words(context.prefix)} {plain_words(context.timeline)} "
-        passages = (
-            replace(each, newer="") if f" {plain_words(each.newer)} " in there else each
-            for each in recalled.recollections
-        )
+        known = _cached_texts(context.prefix) | texts_in(context.timeline)
+        passages: list[RetrievedPassage] = []
+        for each in recalled.recollections:
+            if own := texts_in(each.passage):
+                passage = "".join(new_lines(each.passage, known)).strip()
+                known |= own
+                if passage:
+                    each = replace(each, passage=passage)
+                else:
+                    there += f"{plain_words(each.passage)} "
+            passages.append(replace(each, newer="") if f" {plain_words(each.newer)} " in there else each)
+        for at, each in enumerate(passages):
+            if own := texts_in(each.passage):  # what is around it may be in other passages, too
+                whole = "".join(new_lines(each.whole, known - own)).strip()
+                known |= texts_in(whole)
+                passages[at] = replace(each, whole=whole)
         recalled = replace(recalled, recollections=tuple(passages))
         new, standing, reasons = list[Item](), list[Item](), dict[str, str]()
         for item, each in zip(named_apart(recalled.items), recalled.recollections, strict=True):
@@ -322,16 +335,16 @@ class EpochKeeper:
         turns = self.search.turn_window(messages) if turns and measure_turns else turns
         whole_from = first_of_turns(operations, turns.turns) if turns else 0
         holding = {fact.operation for fact in facts}
-        shown = [operation_item(entry, whole_from, holding) for entry in fresh]
-        items = [*(without_told(items, facts, shown) if small else items), *shown]
+        items += [operation_item(entry, whole_from, holding) for entry in fresh]
         self.epoch_count += 1
-        epoch = begin_epoch(
-            items, number=self.epoch_count, budget_tokens=budget_tokens, counter=self.session.counter, sources=sources,
+        begun = partial(
+            begin_epoch, number=self.epoch_count, budget_tokens=budget_tokens, counter=self.session.counter,
             shares=self._shares(1 - kept_free / max(1, budget_tokens), is_shared=bool(documents.shared)),
-            fill_at_start=1.0 if small else self.settings.context.fill_at_start,
+            sources=sources, fill_at_start=1.0 if small else self.settings.context.fill_at_start,
             # Operations may use the unused tokens of other parts, unless recalled memories could use these tokens.
             lends=wanted.all < wanted.most or wanted.most in (0, _MOST_RECALLED_TOKENS),
         )  # fmt: skip
+        epoch = begin_once(items, begun, {fact.operation for fact in (*facts, *told)})
         texts = documents.texts(border)
         return _Running(epoch, through, operations, now.documents, texts, border, wanted, kept_free, turns)
 

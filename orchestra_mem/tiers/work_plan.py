@@ -96,9 +96,11 @@ class WorkPlan:
         if line is None or not (line.number and line.told):
             return row
         with suppress(NotFoundError):
-            item, progress = self.tracker.item(line.number), self.tracker.progress(line.number)
-            waits = tuple(each.id for each in self.tracker.blockers(item.id)) if item.status.is_open else ()
-            told = f"{progress.done} of {progress.total} done" if line.progress and progress.total else ""
+            item = self.tracker.item(line.number)
+            blockers = self.tracker.blockers(item.id) if item.status.is_open and item.depends_on else ()
+            waits = tuple(each.id for each in blockers)
+            progress = self.tracker.progress(item.id) if line.progress else None
+            told = f"{progress.done} of {progress.total} done" if progress and progress.total else ""
             shown = item_line(item, waits_for=waits, progress=told)
             now = replace(
                 line, ticked=shown.ticked, struck=shown.struck, status=shown.status, waits_for=waits, progress=told

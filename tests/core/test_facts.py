@@ -291,6 +291,25 @@ def test_a_decision_that_is_a_rule_or_a_role_is_both(kind: str, text: str) -> No
     assert _facts("decision", {"text": text}) == _facts("decision", text) == [("decision", text), (kind, text)]
 
 
+@pytest.mark.parametrize(
+    "text", ["Switch the queue to SQS. RabbitMQ crashed three times.", "Passiamo a Vue. React era troppo pesante."]
+)
+def test_a_decision_begins_with_what_was_decided(text: str) -> None:
+    """The first sentence of a line that was recorded as a decision is kept, whatever follows it."""
+    first = ("decision", f"{text.partition('. ')[0]}.")
+    assert _facts("decision", {"text": text})[0] == _facts("decision", text)[0] == first
+
+
+def test_a_question_to_a_model_is_no_duty() -> None:
+    """What a person asks a model is neither an open item nor a role; among people, and in notes, it may be open."""
+    asked = ("Could you write a test for the retry logic in the uploader?", "¿Quién lleva la base de datos?")
+    for text in asked:
+        assert _facts("user_message", {"text": text}) == _facts("message", {"role": "user", "text": text}) == []
+    assert _facts("message", {"speaker": "Mia", "text": asked[0]}) == [("open item", asked[0])]
+    stated = "Open question: who pays for the second server?"
+    assert _facts("user_message", {"text": stated}) == [("open item", stated)]
+
+
 def test_a_commit_tells_what_it_changes() -> None:
     """What a commit forbids or says never happens tells about the code, and is no rule for people."""
     narrated = (

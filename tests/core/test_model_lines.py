@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.prompts import fenced, notes_prompt
-from orchestra_mem.core.summaries.model_lines import Record, read_lists, without_orders
-from tests.builders import cases
+from orchestra_mem.core.summaries.drafts import Draft, Material, Source
+from orchestra_mem.core.summaries.extractive import Passage
+from orchestra_mem.core.summaries.model_lines import Record, improved, read_lists, without_orders
+from tests.builders import cases, letters
+from tests.conftest import START
 from tests.timing import assert_quick
 
 RECORD = Record(
@@ -92,6 +95,29 @@ def test_a_line_that_goes_round_in_circles_is_told_so_in_a_moment() -> None:
     line = ("passed, " * 125).strip()
     assert record.fault(line)
     assert_quick(0.05, lambda: record.fault(line))
+
+
+def test_a_models_lines_join_the_list_of_their_day() -> None:
+    """A summary has one list for each day, in order of time, with the model's lines at the ends of the lists."""
+    said = {15: "The oven was cold at six. Mara lit the burner.", 16: "Rye bread sold out.", 17: "Jo swept the yard."}
+    sources = [
+        Source(operation=day, time=START.replace(day=day), type="note", text=text, tokens=400)
+        for day, text in said.items()
+    ]
+    base = "2025-01-15:\n- The oven was cold at six.\n2025-01-17:\n- Jo swept the yard.\n"
+    lines = [
+        Passage(key=16, text=said[16], when="2025-01-16"),
+        Passage(key=15, text="Mara lit the burner.", when="2025-01-15"),
+    ]
+    draft = improved(
+        Material.of_operations(sources, ()), Draft(text=base, tokens=len(base), source_tokens=1_200), lines,
+        target_tokens=400, counter=letters(),
+    )  # fmt: skip
+    assert draft is not None
+    assert draft.text == (
+        "2025-01-15:\n- The oven was cold at six.\n- Mara lit the burner.\n"
+        "2025-01-16:\n- Rye bread sold out.\n2025-01-17:\n- Jo swept the yard.\n"
+    )
 
 
 # Prompts

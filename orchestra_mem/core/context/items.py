@@ -66,7 +66,8 @@ class Item:
 class Placement:
     """How an item is shown. `form`: Index of the form, None if the item is left out. `text`: The text of that form.
 
-    `tokens`: Size of the shown form. `full_tokens`: Size of the fullest form.
+    If another part says the same, the item is left out and `text` is all of it. `tokens`: Size of the shown form.
+    `full_tokens`: Size of the fullest form.
     """
 
     key: str

@@ -79,8 +79,8 @@ class OrchestratorContext(MappingAccess):
 
     @property
     def is_full(self) -> bool:
-        """Whether every item is shown in its fullest form, so that nothing had to be prioritised."""
-        return all(placement.form == placement.forms - 1 for placement in self.placements)
+        """Whether every item is shown in its fullest form or by another part, so that nothing had to be prioritised."""
+        return all(p.form == p.forms - 1 or (p.form is None and p.text) for p in self.placements)
 
     def text(self, part: Part) -> str:
         """Return the text of `part` without its border line; empty if the part shows nothing."""

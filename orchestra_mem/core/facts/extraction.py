@@ -18,7 +18,7 @@ from orchestra_mem.core.facts.prose import (
     without_code,
 )
 from orchestra_mem.core.facts.safety import safety_kind
-from orchestra_mem.core.facts.sentences import Candidate, candidates_of
+from orchestra_mem.core.facts.sentences import QUESTION, Candidate, candidates_of
 from orchestra_mem.core.facts.states import failure_lines, is_loop_outcome, kind_of_field, says_nothing, state_of
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
@@ -206,6 +206,8 @@ def _judge(candidate: Candidate, row: Sequence[float], among: float, field: Fiel
         return safe[0], max(likely, threshold)
     if candidate.listed is not None:
         return candidate.listed, max(likely, threshold)
+    if kind in (MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE) and field.asks and QUESTION.search(candidate.text):
+        return None  # the model answers at once
     score = likely if safe is not None else among
     return (kind, score) if score >= threshold else None
 
@@ -253,8 +255,11 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
         finds = [find for find in finds if find is outcome or not (about and _is_outcome(find) and ": " in find.text)]
     if operation.type == "rules":  # every fact in a rule file is a rule
         finds = [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
-    if operation.type.lower() == "decision" and not any(find.kind is MustKeepKind.DECISION for find in finds):
-        finds[:0] = _of_decision(operation)
+    if operation.type.lower() == "decision":
+        text = operation.data.get("text") if isinstance(operation.data, dict) else operation.data
+        is_line = isinstance(text, str) and "\n" not in text.strip()  # which begins with what was decided
+        if is_line or not any(find.kind is MustKeepKind.DECISION for find in finds):
+            finds[:0] = _of_decision(operation)
     return finds
 
 

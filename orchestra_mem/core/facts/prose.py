@@ -41,7 +41,7 @@ class Field(NamedTuple):
 
     `name`: Field name in lower case, with spaces for underscores. `text`: Its value. `about`: Subject of the enclosing
     mapping, a title or a label with number (`task 12`). `speaker`: Name of the author. `voice`: Kind of author.
-    `spoken`: Whether the text is known to come from a conversation.
+    `spoken`: Whether the text is known to come from a conversation. `asks`: Whether a person says it to a model.
     """
 
     source: Source
@@ -51,6 +51,7 @@ class Field(NamedTuple):
     speaker: str = ""
     voice: Voice = Voice.PERSON
     spoken: bool = False
+    asks: bool = False
 
 
 _SPEECH = frozenset(
@@ -79,6 +80,7 @@ _RESULTS = frozenset("result results response".split())
 _MODELS = frozenset("assistant agent model ai llm bot subagent".split())
 _PEOPLE = frozenset("user human person developer system".split())
 _ASKING = frozenset({"user", "human"})
+_ASKING_TYPES = frozenset({"nl_command", "user_message"})
 # Hardly anybody types more to a model: a longer message is mostly pasted reports, reviews and program output.
 _MOST_TYPED_CHARS = 2_000
 _MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|(?:agent|model)_(?:message|response|output|reply)|thinking)(?:_|$)")
@@ -125,7 +127,7 @@ def fields_of(operation: Operation) -> Iterator[Field]:
     kind = operation.type.lower()
     tool = bool(_TOOL_TYPES.search(kind))
     voice = Voice.COMMIT if is_commit(operation) else Voice.MODEL if _MODEL_TYPES.search(kind) else Voice.PERSON
-    around = _Around(tool=tool, voice=voice, spoken=_TALK_TYPES.search(kind) is not None)
+    around = _Around(tool=tool, voice=voice, spoken=_TALK_TYPES.search(kind) is not None, asks=kind in _ASKING_TYPES)
     if isinstance(operation.data, str):
         yield from _fields("text", operation.data, around)
     else:
@@ -140,17 +142,14 @@ def outputs_file_content(operation: Operation) -> bool:
 
 
 class _Around(NamedTuple):
-    """Context of a value from its enclosing mappings. The fields after `asks` are the last fields of `Field`.
-
-    `asks`: Whether a person says it to a model.
-    """
+    """Context of a value from its enclosing mappings. The fields after `tool` are the last fields of `Field`."""
 
     tool: bool = False
-    asks: bool = False
     about: str = ""
     speaker: str = ""
     voice: Voice = Voice.PERSON
     spoken: bool = False
+    asks: bool = False
 
 
 def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Field]:
@@ -218,7 +217,7 @@ def _said(text: str, name: str, around: _Around) -> Iterable[Field]:
     whole = "\n\n".join((*said, text[begin:]))
     if around.asks and len(whole) > _MOST_TYPED_CHARS and len(without_code(whole)) > _MOST_TYPED_CHARS:
         around = around._replace(voice=Voice.PASTED)
-    return (Field(Source.SPEECH, name, whole, *around[2:]), *beside)
+    return (Field(Source.SPEECH, name, whole, *around[1:]), *beside)
 
 
 _TAG = re.compile(r"<([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)(?:\s[^<>]*)?>")

@@ -20,7 +20,7 @@ _BULLET = re.compile(r"(?:[-*+\u2022\u00b7\u2013\u2014]|\d{1,3}[.)])\s*$")
 _NUMBER = re.compile(r"(\d{1,3})([.)])\s+(?=\S)")
 _LINE_NUMBER = re.compile(r"^[ \t]*(\d{1,3}\.)\s", re.MULTILINE)
 _PLACE = re.compile(r"^line \d+$")  # fields of imported files: the name is only a position
-_QUESTION = re.compile(r"[?\uff1f][\"')*_ ]*$")
+QUESTION = re.compile(r"[?\uff1f][\"')*_ ]*$")
 
 
 class Candidate(NamedTuple):
@@ -101,7 +101,7 @@ def _circumstances(text: str, before: str, *, bulleted: bool) -> Iterator[str]:
         yield "tick=open" if tick[1] in ("", " ") else "tick=done"
     if bulleted:
         yield "bullet"
-    if _QUESTION.search(text):
+    if QUESTION.search(text):
         yield "question"
-    if _QUESTION.search(before):
+    if QUESTION.search(before):
         yield "after question"

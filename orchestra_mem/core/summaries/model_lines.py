@@ -38,6 +38,7 @@ _MOST_WRAPPED = 2
 _MOST_CHARS = 2 * MAX_SENTENCE_CHARS
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
 _ENDS = (".", "!", "?", ":", ";", "…")
+_LIST = re.compile(r"^((?!- ).+\n)?((?:- .*\n)+)", re.MULTILINE)  # of an extract: a date, and what was said then
 _SEMICOLON = re.compile(r";(?:\s+|$)")
 # Introductory words without content, and field names before tool output: a line may omit both.
 _LEADS = frozenset("i we so and but then now also well ok okay".split())
@@ -246,7 +247,10 @@ def improved(
     chosen = list(_news(sound(material, lines), base.text, target_tokens - base.tokens, counter))
     while chosen:
         added = render(sorted(chosen, key=lambda line: line.key))
-        draft = checked(material, f"{body_of(base.text).rstrip()}\n{added}", counter)
+        lists: dict[str, str] = {}
+        for when, bullets in _LIST.findall(f"{body_of(base.text).rstrip()}\n{added}\n"):
+            lists[when] = f"{lists.get(when, '')}{bullets}"
+        draft = checked(material, "".join(f"{when}{lists[when]}" for when in sorted(lists)), counter)
         if draft.passed and draft.tokens <= target_tokens:
             return draft
         chosen.pop()
