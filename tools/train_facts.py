@@ -404,6 +404,7 @@ def write_table(model: Linear, rarity: NDArray[np.float16], signs: Sequence[Line
         pair_bias=np.concatenate([each.bias for each in weigh]).astype(np.float32),
         values=kept.values,
         value_bias=np.float32(kept.value_bias),
+        value_rarity=kept.value_rarity,
     )
     classifier.load_table.cache_clear()
     topic_of.cache_clear()

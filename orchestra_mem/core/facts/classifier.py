@@ -6,7 +6,8 @@ the kinds choose the kind of a fact. The last three columns score whether a sent
 reports a repair, and whether it only proposes, wishes, asks or denies what it says. `rarity` (float16, shape
 (COLUMNS,)) is the logarithm of the inverse document frequency of each word stem; `pairs` and `pair_bias` weigh the
 features of two facts, in a row for earlier facts that hold and one for unfinished ones, see `pairs`; `values` and
-`value_bias` weigh those of their differing places, see `values`.
+`value_bias` weigh those of their differing places, for which `value_rarity` (like `rarity`) tells common words, see
+`values`.
 """
 
 from __future__ import annotations
@@ -175,6 +176,7 @@ class Table(NamedTuple):
     pair_bias: NDArray[np.float32]
     values: NDArray[np.float32]
     value_bias: float
+    value_rarity: NDArray[np.float16]
 
 
 def probabilities(sentences: Sequence[Sentence]) -> NDArray[np.float32]:
@@ -225,4 +227,5 @@ def load_table() -> Table:
             pair_bias=stored["pair_bias"],
             values=stored["values"],
             value_bias=float(stored["value_bias"]),
+            value_rarity=stored["value_rarity"],
         )

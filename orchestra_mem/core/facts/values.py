@@ -17,11 +17,15 @@ from typing import NamedTuple
 from zlib import crc32
 
 from orchestra_mem.core.facts.candidates import MAX_CHARS, WORD
-from orchestra_mem.core.facts.classifier import load_table
-from orchestra_mem.core.text import content_stems
+from orchestra_mem.core.facts.classifier import column_of, load_table
 from orchestra_mem.types import MustKeep, MustKeepKind
 
 COLUMNS = 1 << 12
+FUNCTION, COMMON = 3.5, 5.0
+"""Rarities below which a word says nothing by itself (`the`), and below which it counts where it stands (`never`).
+
+The first was chosen from 3.5 and 4.8, the second from 5 and 6, by leaving out writers.
+"""
 
 
 def value_likelihood(newer: MustKeep, older: MustKeep) -> float:
@@ -33,7 +37,7 @@ def value_likelihood(newer: MustKeep, older: MustKeep) -> float:
 
 def value_columns(newer: MustKeep, older: MustKeep) -> list[int]:
     """Return the columns of a pair's features, 0 to `COLUMNS` - 1."""
-    (said, low, holds, around), (before, low_before, held, _) = _words_of(newer.text), _words_of(older.text)
+    (said, low, content, around), (before, low_before, held, _) = _words_of(newer.text), _words_of(older.text)
     columns = {*around}
     places = 0
     were: set[str] = set()
@@ -42,16 +46,16 @@ def value_columns(newer: MustKeep, older: MustKeep) -> list[int]:
         old, new = before[first:last], said[start:end]
         if not old or not new:  # such as `now`, or `instead`
             columns.update(_column(f"{'+' if new else '-'} {word.lower()}") for word in (*old, *new))
-        elif any(holds[start:end]) or any(held[first:last]):
+        elif any(now := content[start:end]) or any(held[first:last]):
             places += 1
-            were |= {word for word, content in zip(low_before[first:last], held[first:last], strict=True) if content}
-            are |= {word for word, content in zip(low[start:end], holds[start:end], strict=True) if content}
+            were.update(held[first:last])
+            are.update(now)
             columns |= _columns_of_place(newer.text, start, end, _shape(old, new, start), newer.kind)
             columns.add(_column(f"words {min(3, max(len(old), len(new)))}"))
         else:
             columns.update(_column(f"stop {word.lower()}") for word in new)
     columns.add(_column(f"places {min(places, 3)}"))
-    if not were.isdisjoint(are):  # `from A to B`, then `from B to C`
+    if any(were & are):  # `from A to B`, then `from B to C`
         columns.add(_column("moved"))
     return sorted(columns)
 
@@ -62,20 +66,28 @@ def _column(feature: str) -> int:
 
 
 class _Words(NamedTuple):
-    """The words of a text, in lower case too, whether each is no stop word, and the columns of its stop words."""
+    """The words of a text, in lower case too, the same with "" for function words, and the columns of common words."""
 
     said: Sequence[str]
     low: Sequence[str]
-    holds: Sequence[bool]
+    content: Sequence[str]
     around: frozenset[int]
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=2_048)
 def _words_of(text: str) -> _Words:
     said = WORD.findall(text[:MAX_CHARS])
-    low, holds = [word.lower() for word in said], [bool(content_stems(word)) for word in said]
-    around = frozenset(_column(f"with {word}") for word, content in zip(low, holds, strict=True) if not content)
-    return _Words(said, low, holds, around)
+    low = [word.lower() for word in said]
+    rarities = [rarity_in_language(word) for word in low]
+    around = frozenset(_column(f"with {word}") for word, rarity in zip(low, rarities, strict=True) if rarity < COMMON)
+    content = [word if rarity >= FUNCTION else "" for word, rarity in zip(low, rarities, strict=True)]
+    return _Words(said, low, content, around)
+
+
+@lru_cache(maxsize=8_192)
+def rarity_in_language(word: str) -> float:
+    """Return how rare a word is in the language that uses it most, at most `COMMON`; a number is as rare."""
+    return COMMON if any(map(str.isdigit, word)) else float(load_table().value_rarity[column_of(word)])
 
 
 def differing_passages(before: Sequence[str], said: Sequence[str]) -> list[tuple[int, int, int, int]]:
@@ -90,19 +102,19 @@ def differing_passages(before: Sequence[str], said: Sequence[str]) -> list[tuple
 
 def _shape(old: Sequence[str], new: Sequence[str], start: int) -> str:
     """Classify two differing passages: both with a number, both a name, or other words."""
-    if all(any(character.isdigit() for word in words for character in word) for words in (old, new)):
+    if all(any(map(str.isdigit, "".join(words))) for words in (old, new)):
         return "0"
     return "A" if start and old[0][0].isupper() and new[0][0].isupper() else "a"
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=4_096)
 def _columns_of_place(text: str, start: int, end: int, of: str, kind: MustKeepKind) -> frozenset[int]:
     """Return the columns of what stands around a place: its neighbours, and how many content words on either side."""
-    _, low, holds, _ = _words_of(text)
+    _, low, content, _ = _words_of(text)
     plain = ["^", "^", *low, "$", "$"]
-    told = ["^", "^", *("*" if content else word for word, content in zip(low, holds, strict=True)), "$", "$"]
+    told = ["^", "^", *("*" if tells else word for word, tells in zip(low, content, strict=True)), "$", "$"]
     (far, near), (then, later) = told[start : start + 2], told[end + 2 : end + 4]
-    first, last = min(2, sum(holds[:start])), min(2, sum(holds[end:]))
+    first, last = min(2, sum(map(bool, content[:start]))), min(2, sum(map(bool, content[end:])))
     features = (
         of, f"{of} {kind.value}", f"{of}<{near}", f"{of}>{then}", f"{of} {near}_{then}", f"{of}<<{far} {near}",
         f"{of}>>{then} {later}", f"{of}<={plain[start + 1]}", f"{of}>={plain[end + 2]}", f"{of} first {first}",
