@@ -177,12 +177,14 @@ class _Layout:
         """Fill all parts to at most `fill_to` tokens in total, and lay them out."""
         preamble = count_piece(self.counter, PREAMBLE)
         preamble = preamble if preamble * _PREAMBLE_WORTH <= fill_to else 0
-        shares, floors = self._shares(fill_to - preamble)
+        shares = self._shares(fill_to - preamble)
         # The stable parts get their shares first, then what others leave of theirs, and the operations get the rest.
         pool = sum(shares.values()) - shares[Part.OPERATIONS]
-        short = [p for p in STABLE_PARTS if self.fills[p].full_tokens(pinned=True) > shares[p] - int(floors[p])]
+        short = [p for p in STABLE_PARTS if self.fills[p].full_tokens(pinned=True) > shares[p] - self.fills[p].kept]
         for part in STABLE_PARTS:
-            pool -= self.fills[part].fill(shares[part], int(floors[part]), valid=part not in short)
+            if part not in short:  # nor does it need to keep anything when it is filled further
+                self.fills[part].kept = 0
+            pool -= self.fills[part].fill(shares[part], valid=part not in short)
         lent = [part for part in (STABLE_PARTS if self.lends else DOCUMENT_PARTS) if part not in short]
         pool = self._lend(self._lend(pool, lent, valid=True), lent)
         room = shares[Part.OPERATIONS] + (pool if self.lends else 0)
@@ -190,18 +192,18 @@ class _Layout:
         operations = self.fills[Part.OPERATIONS]
         # Beyond the last turns, operations with facts may take half of what is free for later operations.
         facts = operations.full_tokens(valid=True) - operations.full_tokens(pinned=True)
-        facts = min(facts, (room - start_tokens) // 2)
-        unused = start_tokens + facts - operations.fill(start_tokens + facts, facts)
+        operations.kept = min(facts, (room - start_tokens) // 2)
+        unused = start_tokens + operations.kept - operations.fill(start_tokens + operations.kept)
         if self.fill_at_start == 1:  # no room is reserved for later operations
             # A remainder too small for one more operation does not grow with the budget: pinned items get none of it.
             all_shown = operations.full_tokens() <= start_tokens
             self._lend(unused, [part for part in STABLE_PARTS if all_shown or part not in short])
         return self._laid_out(shares, room, start_tokens, preamble)
 
-    def _shares(self, tokens: int) -> tuple[dict[Part, int], dict[Part, float]]:
+    def _shares(self, tokens: int) -> dict[Part, int]:
         """Give each part what its pinned items need, and its share of the tokens that those of all parts leave.
 
-        Also return how much pinned items leave to the other items of each document that still hold.
+        Pinned items keep some of each document's share for its other items that still hold.
         """
         whole = sum(self.shares.values())
         rest = round(whole * tokens)
@@ -218,17 +220,18 @@ class _Layout:
         shares = {}
         for part in STABLE_PARTS:
             kept -= floors[part]
+            self.fills[part].kept = int(floors[part])
             others = max(floors[part], part_of[part] * free)
             shares[part] = max(0, int(min(pinned[part] + others, rest - kept)))
             rest -= shares[part]
-        return {**shares, Part.OPERATIONS: rest}, floors
+        return {**shares, Part.OPERATIONS: rest}
 
     def _lend(self, pool: int, parts: Sequence[Part], *, valid: bool = False) -> int:
         """Fill parts further with the `pool` of unused tokens, in the given order; return the tokens left."""
         for part in parts:
             fill = self.fills[part]
             before = fill.used
-            if before < fill.full_tokens(valid=valid):
+            if before < fill.full_tokens(valid=valid) or not (valid or fill.is_full):
                 pool -= fill.fill(before + pool, valid=valid) - before
         return pool
 

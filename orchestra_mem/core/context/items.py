@@ -118,7 +118,8 @@ _TOLD_WORTH = 5
 class PartFill:
     """The items of one part, and the form of each that is shown for a given number of tokens.
 
-    `missing`: A line to show below the border line while items are left out; `{}` is replaced by their number.
+    `missing`: A line to show below the border line while items are left out; `{}` is replaced by their number. `kept`:
+    Tokens that pinned items leave to the others.
     """
 
     def __init__(self, items: Sequence[Item], border: str, counter: TokenCounter, missing: str = "") -> None:
@@ -137,25 +138,26 @@ class PartFill:
         self._told = ""
         self.border = border
         self.border_cost = count_piece(counter, border)
+        self.kept = 0
         self.room = 0
         self.used = 0
 
-    def fill(self, room: int, kept: int = 0, *, valid: bool = False) -> int:
+    def fill(self, room: int, *, valid: bool = False) -> int:
         """Choose forms anew for `room` tokens, border line included; return the number of tokens used.
 
-        Pinned items leave `kept` tokens to the others. `valid`: Show only what still holds.
+        `valid`: Show only what still holds.
         """
         self.room = room
-        self.used = self.full_tokens()
+        self.used = self.full_tokens(valid=valid)
         self._told = ""
-        if self.used <= room and not valid:  # the common case: no other form has to be counted
-            self._chosen = [forms - 1 for forms in self._whole]
+        if self.used <= room:  # the common case: no other form has to be counted
+            self._chosen = [forms - 1 if forms else None for forms in (self._valid if valid else self._whole)]
             return self.used
         most = self._missing.format(len(self._items))
         told = count_piece(self._counter, most) if most else 0
         told = told if room >= _TOLD_WORTH * told else 0
         stages = [self._valid] if valid else [self._valid, self._whole]
-        left = self._choose(room - self.border_cost - told, kept, stages)
+        left = self._choose(room - self.border_cost - told, stages)
         shown = sum(form is not None for form in self._chosen)
         if told and 0 < shown < len(self._items):
             self._told = self._missing.format(len(self._items) - shown)
@@ -174,6 +176,11 @@ class PartFill:
         frame = self.border_cost + (count_piece(self._counter, told) if told else 0)
         return frame + sum(self._form_cost(*form) for form in counted) if counted else 0
 
+    @property
+    def is_full(self) -> bool:
+        """Whether all items are shown in full."""
+        return self._chosen == [forms - 1 for forms in self._whole]
+
     def shortest_tokens(self) -> int:
         """Return the tokens of the pinned items in their shortest forms, border line included."""
         return self.border_cost + sum(
@@ -185,13 +192,13 @@ class PartFill:
         told = count_piece(self._counter, self._told) if self._told else 0
         return self.border_cost + told if self.pieces() else 0
 
-    def _choose(self, left: int, kept: int, stages: Sequence[Sequence[int]]) -> int:
+    def _choose(self, left: int, stages: Sequence[Sequence[int]]) -> int:
         """Choose a form for each item, in each stage among so many of its forms; return the number of tokens left."""
         self._chosen = [None] * len(self._items)
         pinned = [i for i in self._order if self._items[i].pinned]
         others = [i for i in self._order if not self._items[i].pinned]
         for index in pinned:
-            left = self._deepen(index, left - kept, self._whole[index]) + kept
+            left = self._deepen(index, left - self.kept, self._whole[index]) + self.kept
         for forms in stages:
             for index in others:
                 left = self._deepen(index, left, min(1, forms[index]))
