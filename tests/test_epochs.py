@@ -136,7 +136,7 @@ SUBJECTS = (
 
 @pytest.mark.parametrize("query", [None, "how do I cook pasta?", "What does function 7 do?"])
 def test_rules_come_before_all_but_the_newest_messages(memory: OrchestratorContextManager, query: str | None) -> None:
-    """A larger budget shows no fewer rules, and until all are shown, messages have about a quarter of it."""
+    """A larger budget shows no fewer rules, and until all are shown, messages have at most a third of it."""
     forms = "Never change the {} without asking Ann first.", "Never publish the {} without telling Ben."
     told = [form.format(subject) for subject in SUBJECTS for form in forms]
     for rule in told:
@@ -157,7 +157,7 @@ def test_rules_come_before_all_but_the_newest_messages(memory: OrchestratorConte
         if shown[-1] < len(told):
             assert shown[-1] > 0
             messages = [p for p in context.placements if p.part in (Part.SESSION, Part.OPERATIONS) and p.text]
-            assert sum(p.tokens for p in messages) <= budget / 4 + 10
+            assert sum(p.tokens for p in messages) <= budget / 3
             assert query or "Function 39 sums" in messages[-1].text
             assert budget > 500 or "wiki.example" not in context.prefix
     assert shown == sorted(shown)

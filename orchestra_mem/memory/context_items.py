@@ -86,8 +86,8 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], weig
         if forms:
             priority = priorities.get(position, -position)
             key = f"{name.value}/{block.title or 'text'}"
-            item = _item(key, part, forms, priority, block, f"{name.value}.md:{block.line}")
             is_past = kind is MustKeepKind.COMPLETION or block.title.lower() == "statistics"
+            item = _item(key, part, forms, priority, block, f"{name.value}.md:{block.line}")
             item = replace(item, valid=0 if is_past else valid)
             is_rules = kind is MustKeepKind.CONSTRAINT and not item.pinned
             items.append(replace(item, pinned=True, pinned_for="rules") if is_rules else item)

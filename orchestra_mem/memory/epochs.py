@@ -61,7 +61,6 @@ _CHANGING_TOKENS = 1_000
 _FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE, MustKeepKind.OPEN_ITEM)
 # A change of more lines starts a new epoch, which shows the new document, instead of adding a note.
 _MAX_NOTE_LINES = 60
-_NO_LONGER_VALID = -1.0  # the weight of such facts
 # For prefixes, which stay the same for an epoch.
 _cached_plain_words = lru_cache(maxsize=8)(plain_words)
 
@@ -303,9 +302,7 @@ class EpochKeeper:
         shown_blocks = (block for several in blocks.values() for block in several)
         numbers = {number for block in shown_blocks for number in FACT_NUMBER.findall(block.text)}
         told = self.session.ledger.must_keeps_by_id([*map(int, numbers)])
-        weights = {
-            str(fact.id): fact.weight if fact.status is MustKeepStatus.STANDING else _NO_LONGER_VALID for fact in told
-        }
+        weights = {str(fact.id): fact.weight if fact.status is MustKeepStatus.STANDING else -1.0 for fact in told}
         items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], weights)]
         items += documents.shared
         kept_free = self._kept_free(items, wanted, budget_tokens)
