@@ -165,6 +165,20 @@ def test_a_shortened_section_keeps_what_a_person_wrote() -> None:
     assert "*(32 other lines are left out here)*" in item.forms[7]
 
 
+def test_finished_and_superseded_lines_come_after_what_holds() -> None:
+    """Done work, progress, statistics and superseded decisions are told apart from what still holds."""
+    plan = "## Prioritized Backlog\n\n- [x] #1 Sow\n- [ ] #2 Water\n- [ ] ~~#3 Spray~~ (cancelled)\n- [ ] #4 Reap\n"
+    (item,) = document_items(DocumentName.WORK_PLAN, Part.WORK_PLAN, split_blocks(plan), {})
+    assert item.valid == 2
+    assert "- [ ] #2 Water\n- [ ] #4 Reap\n" in item.forms[1]
+    state = "## Recent Progress\n\n- Sown (K1)\n\n## Statistics\n\n- **Total Tasks**: 4\n\n## Blockers\n\n- Hail (K2)\n"
+    items = document_items(DocumentName.PROJECT_STATE, Part.PROJECT_STATE, split_blocks(state), {})
+    assert [each.valid for each in items] == [0, 0, None]
+    log = "### Sow rye. (K3)\n\n*Superseded by K4.*\n\n### Sow oats, not rye. (K4)\n"
+    items = document_items(DocumentName.DECISION_LOG, Part.DECISIONS, split_blocks(log), {"3": -1.0, "4": 1.0})
+    assert [each.valid for each in items] == [0, None]
+
+
 SUBJECTS = (
     "billing code", "search index", "customer addresses", "release branch", "staging database", "price tables",
     "mail templates", "audit log", "payment keys", "test fixtures", "docker images", "old importer", "tax rules",
@@ -173,7 +187,7 @@ SUBJECTS = (
 
 @pytest.mark.parametrize("query", [None, "how do I cook pasta?", "What does function 7 do?"])
 def test_rules_come_before_all_but_the_newest_messages(memory: OrchestratorContextManager, query: str | None) -> None:
-    """A larger budget shows no fewer rules, and until all are shown, messages have about a quarter of it."""
+    """A larger budget shows no fewer rules, and until all are shown, messages have at most a third of it."""
     forms = "Never change the {} without asking Ann first.", "Never publish the {} without telling Ben."
     told = [form.format(subject) for subject in SUBJECTS for form in forms]
     for rule in told:
@@ -194,9 +208,9 @@ def test_rules_come_before_all_but_the_newest_messages(memory: OrchestratorConte
         if shown[-1] < len(told):
             assert shown[-1] > 0
             messages = [p for p in context.placements if p.part in (Part.SESSION, Part.OPERATIONS) and p.text]
-            assert sum(p.tokens for p in messages) <= budget / 4 + 10
+            assert sum(p.tokens for p in messages) <= budget / 3
             assert query or "Function 39 sums" in messages[-1].text
-            assert "wiki.example" not in context.prefix
+            assert budget > 500 or "wiki.example" not in context.prefix
     assert shown == sorted(shown)
     assert shown[-1] == len(told)
 

@@ -56,6 +56,7 @@ _FACTS_FIRST = 1e12
 _SHORT_LINES = 8  # shown of a shortened section at least
 _MOST_FORMS = 60
 FACT_NUMBER = re.compile(r"\(K(\d{1,18})\)")
+_FINISHED = re.compile(r"\s*[-*+] \[(?:[xX]\]|[ ]\] ~~)")  # a work item's line
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
@@ -64,7 +65,8 @@ def operation_item(entry: Entry, whole_from: int = 0, holding: Container[int] = 
     number = entry.operation.id
     return Item(
         key=operation_key(number), part=Part.OPERATIONS, forms=tuple(map(shown_text, entry_as_read(entry.text))),
-        priority=number + _FACTS_FIRST * (number in holding), pinned=0 < whole_from <= number,
+        valid=int(number in holding), priority=number + _FACTS_FIRST * (number in holding),
+        pinned=0 < whole_from <= number,
         pinned_for="part of the last turns", source="working memory",
     )  # fmt: skip
 
@@ -72,17 +74,20 @@ def operation_item(entry: Entry, whole_from: int = 0, holding: Container[int] = 
 def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], weights: Mapping[str, float]) -> list[Item]:
     """Make an item of each section of a document, except for sections without content.
 
-    A shortened section keeps the lines with the weightiest facts; `weights` are those of the facts, by number.
+    A shortened section keeps the lines with the weightiest facts; `weights` are those of the facts, by number, below 0
+    for facts that no longer hold.
     """
     items: list[Item] = []
     priorities = _entry_priorities(blocks) if part is Part.DECISIONS else {}
     for position, block in enumerate(blocks):
         kind = SECTIONS[name].get(block.title.lower())
-        forms = _section_forms(block.text, weights, 1 if kind else _SHORT_LINES)
+        forms, valid = _section_forms(block.text, weights, 1 if kind else _SHORT_LINES)
         if forms:
             priority = priorities.get(position, -position)
             key = f"{name.value}/{block.title or 'text'}"
+            is_past = kind is MustKeepKind.COMPLETION or block.title.lower() == "statistics"
             item = _item(key, part, forms, priority, block, f"{name.value}.md:{block.line}")
+            item = replace(item, valid=0 if is_past else valid)
             is_rules = kind is MustKeepKind.CONSTRAINT and not item.pinned
             items.append(replace(item, pinned=True, pinned_for="rules") if is_rules else item)
     return named_apart(items)
@@ -137,7 +142,7 @@ def session_items(document: SessionDocument, border: int, untold: Container[int]
         elif part.summary:
             key, forms = f"summary {part.summary}", _summary_forms(block.text)
         else:
-            key, forms = f"session/{block.title or 'text'}", _section_forms(block.text, {})
+            key, (forms, _) = f"session/{block.title or 'text'}", _section_forms(block.text, {})
         if forms:
             priority = position + _FACTS_FIRST * (part.operation in untold)
             items.append(_item(key, Part.SESSION, forms, priority, block, f"session document:{block.line}"))
@@ -158,20 +163,34 @@ def named_apart(items: Sequence[Item]) -> list[Item]:
     return result
 
 
-def _section_forms(text: str, weights: Mapping[str, float], least: int = _SHORT_LINES) -> tuple[str, ...]:
+def _section_forms(
+    text: str, weights: Mapping[str, float], least: int = _SHORT_LINES
+) -> tuple[tuple[str, ...], int | None]:
     """Return a section's forms: its heading with `least` or more lines, the weightiest and newest, and the full text.
 
-    A section of fewer than twice as many lines has only its full text.
+    A section of fewer than twice as many lines has only its full text. The number counts the forms without lines that
+    are finished or superseded; it is None if the section has no such line.
     """
     full = shown_text(section_as_read(text))
     heading, *lines = [line for line in full.splitlines(keepends=True) if line.strip()] or [""]
-    weight = [max((weights.get(number, 0.0) for number in FACT_NUMBER.findall(line)), default=0.0) for line in lines]
+    weight = [_line_weight(line, weights) for line in lines]
     ranked = sorted(range(len(lines)), key=lambda number: (-weight[number], -number))
-    forms = []
+    holding = sum(each >= 0 for each in weight) if _line_weight(heading, weights) >= 0 else 0
+    forms, valid = [], 0
     for count in range(least, len(lines) if len(lines) >= 2 * least else 0, 1 + len(lines) // _MOST_FORMS):
         told = f"*({len(lines) - count:,} other lines are left out here)*\n"
-        forms.append(as_form(f"{heading}{told}{''.join(lines[number] for number in sorted(ranked[:count]))}"))
-    return (*(form for form in forms if len(form) < len(full)), full) if full else ()
+        form = as_form(f"{heading}{told}{''.join(lines[number] for number in sorted(ranked[:count]))}")
+        if len(form) < len(full):
+            forms.append(form)
+            valid += count <= holding
+    is_valid = holding == len(lines) if forms or not lines else holding > 0
+    return ((*forms, full) if full else ()), None if is_valid else valid
+
+
+def _line_weight(line: str, weights: Mapping[str, float]) -> float:
+    """Return the weight of the weightiest fact in a line, -1 if the line is a finished work item."""
+    told = [weights.get(number, 0.0) for number in FACT_NUMBER.findall(line)]
+    return max(told, default=-1.0 if _FINISHED.match(line) else 0.0)
 
 
 @lru_cache(maxsize=128)

@@ -315,7 +315,7 @@ class EpochKeeper:
         shown_blocks = (block for several in blocks.values() for block in several)
         numbers = {number for block in shown_blocks for number in FACT_NUMBER.findall(block.text)}
         told = self.session.ledger.must_keeps_by_id([*map(int, numbers)])
-        weights = {str(fact.id): fact.weight for fact in told}
+        weights = {str(fact.id): fact.weight if fact.status is MustKeepStatus.STANDING else -1.0 for fact in told}
         items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], weights)]
         items += documents.shared
         kept_free = self._kept_free(items, wanted, budget_tokens) if wanted.all else 0

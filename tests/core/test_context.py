@@ -80,7 +80,7 @@ def test_it_explains_itself() -> None:
         "work_plan: 0 tokens (0%), share 279 (14%); 0 of 0 shown\n"
         "decision_history: 70 tokens (4%), share 244 (12%), room 1,306; 2 of 2 shown\n"
         "  ~ decision 1 (.obra/memory/decision_log.md:4): 12 of 1,413 tokens; form 1 of 2: the full form needs 1,413 "
-        "tokens, but only 1,248 were available\n"
+        "tokens, but only 1,215 were available\n"
         "  + decision 2 (.obra/memory/decision_log.md:4): 25 of 25 tokens; pinned: in full\n"
         "session_summary: 0 tokens (0%), share 372 (19%); 0 of 0 shown\n"
         "working_memory: 49 tokens (2%), share 561 (28%), room 1,797; 3 of 3 shown\n"

@@ -35,9 +35,10 @@ EPOCH_PARTS = (*STABLE_PARTS, Part.OPERATIONS)
 class Item:
     """Something that may enter the context, in one or more forms.
 
-    `forms`: From the shortest to the fullest; `as_form` makes one from any text. `priority`: Higher is placed first; a
-    tie goes to the first item, among operations to the last. `pinned`: Placed before all unpinned items, in full if it
-    fits; `pinned_for` is the reason to show. `source`: Location of the item, for people.
+    `forms`: From the shortest to the fullest; `as_form` makes one from any text. `valid`: How many of them, from the
+    shortest, show only what still holds; fuller ones come after all that holds. None: all. `priority`: Higher is placed
+    first; a tie goes to the first item, among operations to the last. `pinned`: Placed before all unpinned items, in
+    full if it fits; `pinned_for` is the reason to show. `source`: Location of the item, for people.
 
     Raises:
         ValueError: There is no form, or a form does not begin with a visible character and end with a line feed.
@@ -46,6 +47,7 @@ class Item:
     key: str
     part: Part
     forms: tuple[str, ...]
+    valid: int | None = None
     priority: float = 0.0
     pinned: bool = False
     pinned_for: str = "pinned"
@@ -110,13 +112,22 @@ def border_line(part: Part, source: str) -> str:
 
 
 T = TypeVar("T")
+# A line that tells how many items are left out is shown in a room of at least this many times its size.
+_TOLD_WORTH = 5
 
 
 class PartFill:
-    """The items of one part, and the form of each that is shown for a given number of tokens."""
+    """The items of one part, and the form of each that is shown for a given number of tokens.
 
-    def __init__(self, items: Sequence[Item], border: str, counter: TokenCounter) -> None:
+    `missing`: A line to show below the border line while items are left out; `{}` is replaced by their number. `kept`:
+    Tokens that pinned items leave to the others.
+    """
+
+    def __init__(self, items: Sequence[Item], border: str, counter: TokenCounter, missing: str = "") -> None:
         self._items = items
+        self._whole = [len(item.forms) for item in items]
+        self._valid = [len(i.forms) if i.pinned or i.valid is None else i.valid for i in items]
+        self._missing = missing
         self._known: dict[tuple[int, int], tuple[str, int]] = {}
         self._counter = counter
         self._order = sorted(
@@ -124,47 +135,82 @@ class PartFill:
         )
         self._chosen: list[int | None] = [None] * len(items)
         self._offered: list[int] = [0] * len(items)
+        self._told = ""
         self.border = border
         self.border_cost = count_piece(counter, border)
+        self.kept = 0
         self.room = 0
         self.used = 0
 
-    def fill(self, room: int) -> int:
-        """Choose forms anew for `room` tokens, border line included; return the number of tokens used."""
+    def fill(self, room: int, *, valid: bool = False) -> int:
+        """Choose forms anew for `room` tokens, border line included; return the number of tokens used.
+
+        `valid`: Show only what still holds.
+        """
         self.room = room
-        self.used = self.full_tokens()
+        self.used = self.full_tokens(valid=valid)
+        self._told = ""
         if self.used <= room:  # the common case: no other form has to be counted
-            self._chosen = [len(item.forms) - 1 for item in self._items]
-        else:
-            left = self._choose(room - self.border_cost)
-            self.used = room - left if any(form is not None for form in self._chosen) else 0
+            self._chosen = [forms - 1 if forms else None for forms in (self._valid if valid else self._whole)]
+            return self.used
+        most = self._missing.format(len(self._items))
+        told = count_piece(self._counter, most) if most else 0
+        told = told if room >= _TOLD_WORTH * told else 0
+        stages = [self._valid] if valid else [self._valid, self._whole]
+        left = self._choose(room - self.border_cost - told, stages)
+        shown = sum(form is not None for form in self._chosen)
+        if told and 0 < shown < len(self._items):
+            self._told = self._missing.format(len(self._items) - shown)
+            told -= count_piece(self._counter, self._told)
+        self.used = room - left - told if shown else 0
         return self.used
 
-    def full_tokens(self, *, pinned: bool = False) -> int:
-        """Return the tokens of all items in full, or of the pinned ones, border line included; 0 if there are none."""
-        costs = [self._full_cost(index) for index, item in enumerate(self._items) if item.pinned or not pinned]
-        return self.border_cost + sum(costs) if costs else 0
+    def full_tokens(self, *, pinned: bool = False, valid: bool = False) -> int:
+        """Return the tokens of all items in full, border line included; 0 if there are none.
 
-    def _choose(self, left: int) -> int:
-        """Choose a form for each item; return the number of tokens left."""
+        `pinned`: Count only pinned items. `valid`: Count only what still holds, with the line on what is left out.
+        """
+        forms = self._valid if valid else self._whole
+        counted = [(i, n - 1) for i, n in enumerate(forms) if n and (self._items[i].pinned or not pinned)]
+        told = self._missing.format(len(self._items)) if len(counted) < len(self._items) and valid else ""
+        frame = self.border_cost + (count_piece(self._counter, told) if told else 0)
+        return frame + sum(self._shown(*form)[1] for form in counted) if counted else 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all items are shown in full."""
+        return self._chosen == [forms - 1 for forms in self._whole]
+
+    def shortest_tokens(self) -> int:
+        """Return the tokens of the pinned items in their shortest forms, border line included."""
+        return self.border_cost + sum(self._shown(index, 0)[1] for index, item in enumerate(self._items) if item.pinned)
+
+    def frame_tokens(self) -> int:
+        """Return the tokens of the border line and the line on items that are left out; 0 if no item is shown."""
+        told = count_piece(self._counter, self._told) if self._told else 0
+        return self.border_cost + told if self.pieces() else 0
+
+    def _choose(self, left: int, stages: Sequence[Sequence[int]]) -> int:
+        """Choose a form for each item, in each stage among so many of its forms; return the number of tokens left."""
         self._chosen = [None] * len(self._items)
         pinned = [i for i in self._order if self._items[i].pinned]
         others = [i for i in self._order if not self._items[i].pinned]
         for index in pinned:
-            left = self._deepen(index, left)
-        for index in others:
-            left = self._deepen(index, left, fullest=0)
-        for index in others:
-            if self._chosen[index] is not None:
-                left = self._deepen(index, left)
+            left = self._deepen(index, left - self.kept, self._whole[index]) + self.kept
+        for forms in stages:
+            for index in others:
+                left = self._deepen(index, left, min(1, forms[index]))
+            for index in others:
+                if self._chosen[index] is not None:
+                    left = self._deepen(index, left, forms[index])
         return left
 
-    def _deepen(self, index: int, left: int, fullest: int | None = None) -> int:
-        """Show the fullest form up to `fullest` that fits into `left` tokens plus the present form; return the rest."""
+    def _deepen(self, index: int, left: int, most: int) -> int:
+        """Show the fullest of `most` forms that fits into `left` tokens plus the present form; return the rest."""
         now = self._chosen[index]
         offered = left + (self._shown(index, now)[1] if now is not None else 0)
         self._offered[index] = offered
-        forms = range(0 if now is None else now, len(self._items[index].forms) if fullest is None else fullest + 1)
+        forms = range(0 if now is None else now, most)
         fitting = bisect_right(forms, offered, key=lambda form: self._shown(index, form)[1])
         if not fitting:
             return left
@@ -185,7 +231,7 @@ class PartFill:
     def pieces(self) -> list[str]:
         """Return the border line and the shown forms; empty if no item is shown."""
         shown = [self._shown(index, form)[0] for index, form in enumerate(self._chosen) if form is not None]
-        return [self.border, *shown] if shown else []
+        return [self.border, *filter(None, [self._told]), *shown] if shown else []
 
     def placements(self, budget_tokens: int) -> list[Placement]:
         """Return the placement of each item."""
