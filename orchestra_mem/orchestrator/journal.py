@@ -17,7 +17,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, TELLING, Action
 from orchestra_mem.orchestrator.intents.slots import ENGLISH, KIND_WORDS, NUMBER_WORDS
 from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, shown
-from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter
+from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 LINE, TASK = "nl_command", "task_execution"
@@ -26,6 +26,7 @@ WORK = "work_change"
 """Type of an operation for changes made outside any operation, such as a person's edits."""
 _REACH = 40  # number of newest operations searched for mentioned items
 _CHANGES = 1_000  # number of newest changes of work searched for one to undo
+_AN_HOUR = timedelta(hours=1)
 _OTHERS_MAY_TELL = timedelta(seconds=2)  # another process may still record a younger change itself
 UNDONE = "undone"
 """Key in an undo operation's data; the value is the id of the undone operation."""
@@ -109,14 +110,22 @@ class Journal:
         return None
 
     def why_not_undone(self, last: Operation | None) -> str:
-        """Say why the `last` change is not undone: there is none, or a later line was only noted; else return ""."""
-        for noted in self.memory.operations(OperationFilter(agent=self.agent, limit=1)):
-            if noted.type in _NOTED and isinstance(noted.data, dict) and _CHANGED not in noted.data:
-                text = squeeze(str(noted.data.get(noted.type, "")))[:120]
-                told = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
-                more = " Another undo reverts the change before." if last else ""
-                return f"{told}its line in the documents.{more}"
-        return "" if last else "There is nothing to undo."
+        """Say why the `last` change is not undone: there is none, or a later command changed nothing; else return ""."""
+        recent = self.memory.operations(OperationFilter(agent=self.agent, limit=_REACH))
+        commands = (each for each in recent[::-1] if each.type in _NOTED or _asked_for(each) not in ("", *ASKS))
+        command, told = next(commands, None), "The last command left nothing to undo."
+        if command is None or _asked_for(command) == Action.UNDO or (last and last.id >= command.id):
+            return "" if last else "There is nothing to undo."
+        if command.type in _NOTED and isinstance(command.data, dict):
+            text = squeeze(str(command.data.get(command.type, "")))[:120]
+            told = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
+            told += "its line in the documents."
+        return f"{told} Another undo reverts the change before." if last else told
+
+    def old_date(self, operation: Operation, now: datetime) -> str:
+        """Return an operation's date if it is of an earlier session or more than an hour old, else ""."""
+        is_live = self.memory.find_session(operation.session).status is SessionStatus.ACTIVE
+        return "" if is_live and now - operation.timestamp < _AN_HOUR else f"{operation.timestamp:%Y-%m-%d}"
 
 
 def said(operation: Operation) -> str:
