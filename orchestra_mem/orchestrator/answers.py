@@ -149,7 +149,7 @@ class Answers:
         told = [
             f"  {event.time:%Y-%m-%d}: {event.after if event.field == 'note' else f'{event.after}, {event.reason}'}"
             for event in self._tracker.events(item.id, limit=_EVENTS_LOOKED_AT)
-            if event.field == "note" or event.reason
+            if event.field == "note" or (event.field == "status" and event.reason)
         ]
         return list(dict.fromkeys(told))[-_REASONS_TOLD:]
 
