@@ -127,7 +127,7 @@ def test_undo_after_a_decision_takes_back_no_earlier_change(orchestrator: Orches
 def test_an_old_change_is_undone_only_after_a_yes_to_its_date(
     memory: OrchestratorContextManager, clock: Clock, ended: bool
 ) -> None:
-    """An undo reaches a change of an earlier session or hour only after asking with its date, even without `confirm`."""
+    """The undo of a change of an earlier session or hour asks first and names the date, even without `confirm`."""
     orchestrator = Orchestrator(memory, clock=clock, confirm=False)
     _done(orchestrator, "create a task: order tyres", "start it", "undo", "what is still open?")
     if ended:

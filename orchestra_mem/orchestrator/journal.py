@@ -110,7 +110,7 @@ class Journal:
         return None
 
     def why_not_undone(self, last: Operation | None) -> str:
-        """Say why the `last` change is not undone: there is none, or a later command changed nothing; else return ""."""
+        """Say why the `last` change is not undone: there is none, or a later command changed nothing; "" if it is."""
         recent = self.memory.operations(OperationFilter(agent=self.agent, limit=_REACH))
         commands = (each for each in recent[::-1] if each.type in _NOTED or _asked_for(each) not in ("", *ASKS))
         command, told = next(commands, None), "The last command left nothing to undo."
