@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from orchestra_mem.core.search.question import periods_in
-from orchestra_mem.core.text import squeeze, stem, words
+from orchestra_mem.core.text import split_sentences, squeeze, stem, words
 from orchestra_mem.core.work.transitions import describe_changes, net_changes
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
@@ -137,13 +137,14 @@ def line_record(reply: Reply) -> dict[str, Json]:
     """Return an operation's data for a line.
 
     An answer under `shown` is not indexed, because the memory already holds its content. A line with intents is
-    `settled`: the state of work holds its outcome, so no facts are extracted from it.
+    `settled`: the state of work holds its outcome, so no facts are extracted from it, nor from a line that only asks.
     """
+    only_asks = all(each.endswith(("?", "\uff1f")) for each in split_sentences(reply.line))
     return {
         "intent": ", ".join(dict.fromkeys(intent.action.value for intent in reply.intents)) or None,
         "user_input": reply.line,
         "result" if reply.outcome is Outcome.DONE else SHOWN: reply.text,
-        **({"settled": True} if reply.intents else {}),
+        **({"settled": True} if reply.intents or only_asks else {}),
     }
 
 
