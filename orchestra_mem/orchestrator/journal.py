@@ -122,6 +122,11 @@ class Journal:
             told += "its line in the documents."
         return f"{told} Another undo reverts the change before." if last else told
 
+    def change_just_made(self, now: datetime) -> Operation | None:
+        """Return the last command's change, which may be undone without naming it; None if it made none, or is old."""
+        last = self.last_change()
+        return None if last is None or self.why_not_undone(last) or self.old_date(last, now) else last
+
     def old_date(self, operation: Operation, now: datetime) -> str:
         """Return an operation's date if it is of an earlier session or more than an hour old, else ""."""
         is_live = self.memory.find_session(operation.session).status is SessionStatus.ACTIVE

@@ -214,7 +214,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
         first, *others = offered
         options = tuple(offered.values())
-        self._waiting = _Waiting(line=line, options=options)
+        self._waiting = _Waiting(line=line, options=options, undoing=self._journal.change_just_made(self._clock()))
         listed = "".join(f"\n  {number}: {other}" for number, other in enumerate(others, 2))
         text = f"Did you mean: {first}? (yes/no{', or a number' if others else ''}){listed}"
         reply = Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
@@ -261,7 +261,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
         last = None
         if takes_back := intent.action is Action.UNDO:
-            agreed = agreed if agreed and agreed.undoing else None  # a yes to "did you mean: undo?" names no change
+            agreed = agreed if agreed and agreed.undoing else None
             last = agreed.undoing if agreed else self._journal.last_change()
         old = self._journal.old_date(last, self._clock()) if last else ""
         try:
