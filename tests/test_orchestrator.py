@@ -141,6 +141,14 @@ def test_an_old_change_is_undone_only_after_a_yes_to_its_date(
     assert orchestrator.tracker.item(1).status is WorkStatus.CANCELLED
 
 
+def test_a_new_task_does_not_belong_to_the_story_of_yesterday(orchestrator: Orchestrator, clock: Clock) -> None:
+    """A task made right after its story belongs to it, and one made an hour later to none."""
+    _done(orchestrator, "create a story: shop window", "create a task: buy light bulbs")
+    clock.now += timedelta(hours=2)
+    assert _done(orchestrator, "create a task: feed the cat") == 'Created Task #3 "Feed the cat"'
+    assert orchestrator.tracker.item(2).parent == 1
+
+
 def test_the_history_of_an_item_tells_its_statuses_and_notes(orchestrator: Orchestrator) -> None:
     """After an undo the history tells the status that is back, and not the times that the undo has emptied."""
     _done(orchestrator, "create a task: order tyres", "start it")

@@ -90,10 +90,12 @@ class Journal:
         }
         self.record_changes(WORK, data, changes, key=f"work events {changes[0].id} to {changes[-1].id}")
 
-    def talk(self) -> Talk:
-        """Return the recent conversation."""
+    def talk(self, now: datetime) -> Talk:
+        """Return the recent conversation, which goes on if its last operation is of the last hour."""
         recent = self.memory.query_recent_operations(limit=_REACH)
-        return Talk(mentions=[each for op in recent for each in _mentions(op.data)], lookup=self.tracker)
+        goes_on = bool(recent) and now - recent[0].timestamp < _AN_HOUR
+        mentions = [each for op in recent for each in _mentions(op.data)]
+        return Talk(mentions=mentions, lookup=self.tracker, goes_on=goes_on)
 
     def last_change(self) -> Operation | None:
         """Return the newest operation that changed work and has not been undone; None if there is none."""

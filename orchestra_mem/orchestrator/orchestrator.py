@@ -169,7 +169,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         waiting, self._waiting = self._waiting, None
         if use_memory:
             self.memory.get_orchestrator_context(LINE)
-        talk = self._journal.talk()
+        talk = self._journal.talk(self._clock())
         if waiting and (reply := self._gone_on(waiting, line, talk)):
             return reply
         if is_no(line):
@@ -252,7 +252,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             done = tuple(item for effect in reply.effects for item in effect.items)
             same = reply.outcome is Outcome.DONE and intent.action not in (Action.CREATE, Action.ADD, Action.UNDO)
             chosen = {intent.target: done} if same and intent.target and done else {}
-            talk = self._journal.talk()
+            talk = self._journal.talk(self._clock())
         effects = tuple(effect for reply in replies for effect in reply.effects)
         text = "\n".join(reply.text for reply in replies)
         return replace(replies[-1], text=text, intents=tuple(intents), effects=effects)

@@ -137,7 +137,7 @@ class Resolver:
 
         A story created right after its epic belongs to the epic. Milestones and epics get no parent (None).
         """
-        newest = self.talk.mentions[0] if self.talk.mentions else None
+        newest = self.talk.mentions[0] if self.talk.mentions and self.talk.goes_on else None
         if not newest or newest.happening is not Happening.CREATED or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
             return None
         items = [self.talk.lookup.item(each) for each in newest.items]
