@@ -94,8 +94,7 @@ class Journal:
         """Return the recent conversation, which goes on if its last operation is of the last hour."""
         recent = self.memory.query_recent_operations(limit=_REACH)
         goes_on = bool(recent) and now - recent[0].timestamp < _AN_HOUR
-        mentions = [each for op in recent for each in _mentions(op.data)]
-        return Talk(mentions=mentions, lookup=self.tracker, goes_on=goes_on)
+        return Talk([each for op in recent for each in _mentions(op.data)], self.tracker, goes_on=goes_on)
 
     def last_change(self) -> Operation | None:
         """Return the newest operation that changed work and has not been undone; None if there is none."""
@@ -131,8 +130,9 @@ class Journal:
 
     def old_date(self, operation: Operation, now: datetime) -> str:
         """Return an operation's date if it is of an earlier session or more than an hour old, else ""."""
-        is_live = self.memory.find_session(operation.session).status is SessionStatus.ACTIVE
-        return "" if is_live and now - operation.timestamp < _AN_HOUR else f"{operation.timestamp:%Y-%m-%d}"
+        live = [each.id for each in self.memory.sessions() if each.status is SessionStatus.ACTIVE]
+        is_old = operation.session not in live or now - operation.timestamp > _AN_HOUR
+        return f"{operation.timestamp:%Y-%m-%d}" if is_old else ""
 
 
 def said(operation: Operation) -> str:

@@ -98,8 +98,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         tracker: Keeps the state of work; by default the memory's tracker.
         model: Formulates answers to "why"; by default the memory's model. Without one, they only quote the memory.
         agent: Name under which operations are recorded.
-        confirm: Whether `cancel` and `undo` ask for confirmation. The undo of a change of an earlier session, or from
-            more than an hour ago, always asks.
+        confirm: Whether `cancel` and `undo` ask first; the undo of a change of an earlier session or hour always does.
         least_quality: Minimum quality of a task's result, 0 to 1; below it the task is retried, and finally fails.
         clock: Returns the present time, to resolve "yesterday" and to tell an old change from a new one.
     """
@@ -259,10 +258,9 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
 
     def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
-        last = None
-        if takes_back := intent.action is Action.UNDO:
-            agreed = agreed if agreed and agreed.undoing else None
-            last = agreed.undoing if agreed else self._journal.last_change()
+        takes_back = intent.action is Action.UNDO
+        agreed = None if takes_back and agreed and not agreed.undoing else agreed
+        last = (agreed.undoing if agreed else self._journal.last_change()) if takes_back else None
         old = self._journal.old_date(last, self._clock()) if last else ""
         try:
             if intent.action is Action.QUIT:
