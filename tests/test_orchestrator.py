@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def orchestrator(memory: OrchestratorContextManager) -> Orchestrator:
+def orchestrator(memory: OrchestratorContextManager, clock: Clock) -> Orchestrator:
     """An orchestrator over the memory."""
-    return Orchestrator(memory)
+    return Orchestrator(memory, clock=clock)
 
 
 def _done(orchestrator: Orchestrator, *lines: str) -> str:
@@ -120,6 +121,41 @@ def test_undo_after_a_decision_takes_back_no_earlier_change(orchestrator: Orches
     )
     assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
     assert orchestrator.execute("undo").text == 'Really undo "create an epic for billing"? (yes or no)'
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_an_old_change_is_undone_only_after_a_yes_to_its_date(
+    memory: OrchestratorContextManager, clock: Clock, ended: bool
+) -> None:
+    """The undo of a change of an earlier session or hour asks first and names the date, even without `confirm`."""
+    orchestrator = Orchestrator(memory, clock=clock, confirm=False)
+    _done(orchestrator, "create a task: order tyres", "start it", "undo", "what is still open?")
+    if ended:
+        memory.flush_session()
+    else:
+        clock.now += timedelta(hours=2)
+    asked = orchestrator.execute("undo")
+    assert asked.text == 'Really undo "create a task: order tyres" of 2025-01-15? (yes or no)'
+    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
+    _done(orchestrator, "yes")
+    assert orchestrator.tracker.item(1).status is WorkStatus.CANCELLED
+
+
+def test_a_new_task_does_not_belong_to_the_story_of_yesterday(orchestrator: Orchestrator, clock: Clock) -> None:
+    """A task made right after its story belongs to it, and one made an hour later to none."""
+    _done(orchestrator, "create a story: shop window", "create a task: buy light bulbs")
+    clock.now += timedelta(hours=2)
+    assert _done(orchestrator, "create a task: feed the cat") == 'Created Task #3 "Feed the cat"'
+    assert orchestrator.tracker.item(2).parent == 1
+
+
+def test_the_history_of_an_item_tells_its_statuses_and_notes(orchestrator: Orchestrator) -> None:
+    """After an undo the history tells the status that is back, and not the times that the undo has emptied."""
+    _done(orchestrator, "create a task: order tyres", "start it")
+    orchestrator.execute("undo")
+    _done(orchestrator, "yes")
+    told = _done(orchestrator, "what's the status of #1?").splitlines()
+    assert told == ['Task #1 "Order tyres" is pending', "  2025-01-15: pending, undo of operation 2"]
 
 
 def test_a_question_back_is_answered_by_the_next_line(orchestrator: Orchestrator) -> None:

@@ -138,7 +138,7 @@ def set_status(
 def talk(
     run: Invocation,
     script: Annotated[Path | None, option("--script FILE", "Run the lines of a file; comments begin with #.")] = None,
-    yes: Annotated[bool, option("--yes", "Cancel and undo without asking.")] = False,
+    yes: Annotated[bool, option("--yes", "Cancel and undo without asking, except to undo an older change.")] = False,
 ) -> None:
     """Manage work items by plain commands; creates a memory if there is none.
 

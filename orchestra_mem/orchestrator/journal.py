@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from orchestra_mem.core.search.question import periods_in
-from orchestra_mem.core.text import squeeze, stem, words
+from orchestra_mem.core.text import split_sentences, squeeze, stem, words
 from orchestra_mem.core.work.transitions import describe_changes, net_changes
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
@@ -17,7 +17,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, TELLING, Action
 from orchestra_mem.orchestrator.intents.slots import ENGLISH, KIND_WORDS, NUMBER_WORDS
 from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, shown
-from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter
+from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 LINE, TASK = "nl_command", "task_execution"
@@ -26,6 +26,7 @@ WORK = "work_change"
 """Type of an operation for changes made outside any operation, such as a person's edits."""
 _REACH = 40  # number of newest operations searched for mentioned items
 _CHANGES = 1_000  # number of newest changes of work searched for one to undo
+_AN_HOUR = timedelta(hours=1)
 _OTHERS_MAY_TELL = timedelta(seconds=2)  # another process may still record a younger change itself
 UNDONE = "undone"
 """Key in an undo operation's data; the value is the id of the undone operation."""
@@ -89,10 +90,11 @@ class Journal:
         }
         self.record_changes(WORK, data, changes, key=f"work events {changes[0].id} to {changes[-1].id}")
 
-    def talk(self) -> Talk:
-        """Return the recent conversation."""
+    def talk(self, now: datetime) -> Talk:
+        """Return the recent conversation, which goes on if its last operation is of the last hour."""
         recent = self.memory.query_recent_operations(limit=_REACH)
-        return Talk(mentions=[each for op in recent for each in _mentions(op.data)], lookup=self.tracker)
+        goes_on = bool(recent) and now - recent[0].timestamp < _AN_HOUR
+        return Talk([each for op in recent for each in _mentions(op.data)], self.tracker, goes_on=goes_on)
 
     def last_change(self) -> Operation | None:
         """Return the newest operation that changed work and has not been undone; None if there is none."""
@@ -109,14 +111,28 @@ class Journal:
         return None
 
     def why_not_undone(self, last: Operation | None) -> str:
-        """Say why the `last` change is not undone: there is none, or a later line was only noted; else return ""."""
-        for noted in self.memory.operations(OperationFilter(agent=self.agent, limit=1)):
-            if noted.type in _NOTED and isinstance(noted.data, dict) and _CHANGED not in noted.data:
-                text = squeeze(str(noted.data.get(noted.type, "")))[:120]
-                told = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
-                more = " Another undo reverts the change before." if last else ""
-                return f"{told}its line in the documents.{more}"
-        return "" if last else "There is nothing to undo."
+        """Say why the `last` change is not undone: there is none, or a later command changed nothing; "" if it is."""
+        recent = self.memory.operations(OperationFilter(agent=self.agent, limit=_REACH))
+        commands = (each for each in recent[::-1] if each.type in _NOTED or _asked_for(each) not in ("", *ASKS))
+        command, told = next(commands, None), "The last command left nothing to undo."
+        if command is None or _asked_for(command) == Action.UNDO or (last and last.id >= command.id):
+            return "" if last else "There is nothing to undo."
+        if command.type in _NOTED and isinstance(command.data, dict):
+            text = squeeze(str(command.data.get(command.type, "")))[:120]
+            told = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
+            told += "its line in the documents."
+        return f"{told} Another undo reverts the change before." if last else told
+
+    def change_just_made(self, now: datetime) -> Operation | None:
+        """Return the last command's change, which may be undone without naming it; None if it made none, or is old."""
+        last = self.last_change()
+        return None if last is None or self.why_not_undone(last) or self.old_date(last, now) else last
+
+    def old_date(self, operation: Operation, now: datetime) -> str:
+        """Return an operation's date if it is of an earlier session or more than an hour old, else ""."""
+        live = [each.id for each in self.memory.sessions() if each.status is SessionStatus.ACTIVE]
+        is_old = operation.session not in live or now - operation.timestamp > _AN_HOUR
+        return f"{operation.timestamp:%Y-%m-%d}" if is_old else ""
 
 
 def said(operation: Operation) -> str:
@@ -128,13 +144,14 @@ def line_record(reply: Reply) -> dict[str, Json]:
     """Return an operation's data for a line.
 
     An answer under `shown` is not indexed, because the memory already holds its content. A line with intents is
-    `settled`: the state of work holds its outcome, so no facts are extracted from it.
+    `settled`: the state of work holds its outcome, so no facts are extracted from it, nor from a line that only asks.
     """
+    only_asks = all(each.endswith(("?", "\uff1f")) for each in split_sentences(reply.line))
     return {
         "intent": ", ".join(dict.fromkeys(intent.action.value for intent in reply.intents)) or None,
         "user_input": reply.line,
         "result" if reply.outcome is Outcome.DONE else SHOWN: reply.text,
-        **({"settled": True} if reply.intents else {}),
+        **({"settled": True} if reply.intents or only_asks else {}),
     }
 
 

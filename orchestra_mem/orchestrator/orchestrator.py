@@ -98,9 +98,9 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         tracker: Keeps the state of work; by default the memory's tracker.
         model: Formulates answers to "why"; by default the memory's model. Without one, they only quote the memory.
         agent: Name under which operations are recorded.
-        confirm: Whether `cancel` and `undo` ask for confirmation.
+        confirm: Whether `cancel` and `undo` ask first; the undo of a change of an earlier session or hour always does.
         least_quality: Minimum quality of a task's result, 0 to 1; below it the task is retried, and finally fails.
-        clock: Returns the present time, to resolve "yesterday".
+        clock: Returns the present time, to resolve "yesterday" and to tell an old change from a new one.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         self.memory = self.orch_context = memory
         self.tracker: WorkTracker = tracker or memory.state
         self.hooks = Hooks(memory.events.note_failure)
-        self._confirm = confirm
+        self._confirm, self._clock = confirm, clock
         self._journal = Journal(memory, self.tracker, agent)
         used = memory.model if model is None else language_model(model)
         worder = ModelWithTimeout(used, timeout_s=_ANSWER_TIMEOUT_S) if used else None
@@ -168,7 +168,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         waiting, self._waiting = self._waiting, None
         if use_memory:
             self.memory.get_orchestrator_context(LINE)
-        talk = self._journal.talk()
+        talk = self._journal.talk(self._clock())
         if waiting and (reply := self._gone_on(waiting, line, talk)):
             return reply
         if is_no(line):
@@ -213,7 +213,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
         first, *others = offered
         options = tuple(offered.values())
-        self._waiting = _Waiting(line=line, options=options, undoing=self._journal.last_change())
+        self._waiting = _Waiting(line=line, options=options, undoing=self._journal.change_just_made(self._clock()))
         listed = "".join(f"\n  {number}: {other}" for number, other in enumerate(others, 2))
         text = f"Did you mean: {first}? (yes/no{', or a number' if others else ''}){listed}"
         reply = Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
@@ -251,7 +251,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             done = tuple(item for effect in reply.effects for item in effect.items)
             same = reply.outcome is Outcome.DONE and intent.action not in (Action.CREATE, Action.ADD, Action.UNDO)
             chosen = {intent.target: done} if same and intent.target and done else {}
-            talk = self._journal.talk()
+            talk = self._journal.talk(self._clock())
         effects = tuple(effect for reply in replies for effect in reply.effects)
         text = "\n".join(reply.text for reply in replies)
         return replace(replies[-1], text=text, intents=tuple(intents), effects=effects)
@@ -259,7 +259,9 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
     def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
         takes_back = intent.action is Action.UNDO
+        agreed = None if takes_back and agreed and not agreed.undoing else agreed
         last = (agreed.undoing if agreed else self._journal.last_change()) if takes_back else None
+        old = self._journal.old_date(last, self._clock()) if last else ""
         try:
             if intent.action is Action.QUIT:
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
@@ -270,8 +272,8 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
                 return self._journal.record(answered)
             if takes_back and not agreed and (text := self._journal.why_not_undone(last)):
                 return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=text))
-            if intent.action in DESTRUCTIVE and self._confirm and not agreed:
-                return self._asked_first(reply, intent, resolver, last)
+            if intent.action in DESTRUCTIVE and (self._confirm or old) and not agreed:
+                return self._asked_first(reply, intent, resolver, last, old)
             return self._undone(reply, last) if last else self._done(reply, intent, resolver)
         except Unclear as unclear:
             candidates = unclear.candidates
@@ -290,10 +292,10 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         reply = replace(reply, text=done.text, effects=done.effects)
         return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
 
-    def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver, last: Operation | None) -> Reply:
-        """Ask for confirmation to cancel items, or to undo the `last` operation."""
+    def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver, last: Operation | None, old: str) -> Reply:
+        """Ask for confirmation to cancel items, or to undo the `last` operation, whose date is `old` if it is old."""
         items = [] if last else resolver.many(intent.target, expected_target(intent))
-        what = f'undo "{said(last)}"' if last else f"{intent.action} {_names(items)}"
+        what = f'undo "{said(last)}"{old and f" of {old}"}' if last else f"{intent.action} {_names(items)}"
         meant, options = tuple(item.id for item in items), ((intent,),)
         self._waiting = _Waiting(line=reply.line, options=options, meant=meant, undoing=last, first_only=True)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))

@@ -133,19 +133,18 @@ class Resolver:
             return ()
 
     def container(self, kind: WorkKind) -> WorkItem | None:
-        """Return the default parent of a new item: the item mentioned last, or an ancestor of it.
+        """Return the default parent of a new item: the item created last if it was mentioned last, or its ancestor.
 
         A story created right after its epic belongs to the epic. Milestones and epics get no parent (None).
         """
-        newest = self.talk.mentions[0] if self.talk.mentions else None
-        if newest is None or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
+        newest = self.talk.mentions[0] if self.talk.mentions and self.talk.goes_on else None
+        if not newest or newest.happening is not Happening.CREATED or kind in (WorkKind.MILESTONE, WorkKind.EPIC):
             return None
         items = [self.talk.lookup.item(each) for each in newest.items]
         rows = [[*([item] if len(items) == 1 else []), *self.talk.above(item)] for item in items]
         fits = ([each for each in row if each.status.is_open and each.kind in PARENT_KINDS[kind]] for row in rows)
         nearest = [next(iter(row), None) for row in fits]
-        made = kind is WorkKind.STORY or newest.happening is Happening.CREATED
-        return nearest[0] if len(set(nearest)) == 1 and (nearest == items or made) else None
+        return nearest[0] if len(set(nearest)) == 1 else None
 
 
 def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, ...]:

@@ -202,10 +202,11 @@ class Talk:
     Args:
         mentions: Mentions of items, newest first.
         lookup: Finds items.
+        goes_on: Whether the newest mention is so recent that the next line may go on with it without naming it.
     """
 
-    def __init__(self, mentions: Sequence[Effect], lookup: WorkLookup) -> None:
-        self.mentions = mentions
+    def __init__(self, mentions: Sequence[Effect], lookup: WorkLookup, *, goes_on: bool = True) -> None:
+        self.mentions, self.goes_on = mentions, goes_on
         self.lookup = lookup
         self.item = lru_cache(maxsize=None)(self._item)
         self.find = lru_cache(maxsize=None)(lookup.items)

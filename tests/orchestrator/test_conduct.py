@@ -151,6 +151,19 @@ def test_a_statement_that_may_be_a_command_is_asked_about(orchestrator: Orchestr
     assert not orchestrator.memory.facts()
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["wer ist für die Buchhaltung zuständig?", "do we have to renew the insurance?", "wer muss den Müll rausbringen?",
+     "我们需要续保吗？"],
+)  # fmt: skip
+def test_a_question_is_no_open_item(orchestrator: Orchestrator, line: str) -> None:
+    """A question that is not understood is no duty, but a duty that stands before a question is one."""
+    assert said(orchestrator, line).outcome is Outcome.NOT_UNDERSTOOD
+    assert not orchestrator.memory.facts()
+    said(orchestrator, "We still have to pay the rent. Is that right?")
+    assert [fact.text for fact in orchestrator.memory.facts()] == ["We still have to pay the rent."]
+
+
 def test_a_plain_command_answers_no_question(orchestrator: Orchestrator) -> None:
     """A plain command given instead of an answer is executed, and the pending suggestion is discarded."""
     said(orchestrator, "hey could we maybe get going on the signup thing", "start 2")

@@ -58,6 +58,26 @@ def test_a_period_is_the_same_in_every_language(weeks: Orchestrator, english: st
     assert weeks.execute(line).text == answer
 
 
+def test_what_was_decided_on_a_day_is_no_search_for_the_day(memory: OrchestratorContextManager, clock: Clock) -> None:
+    """A question for the decisions of a weekday is answered from that day, not with decisions that name it."""
+    shell = Orchestrator(memory, clock=clock)
+    present = clock.now  # a Wednesday
+    for days, what in ((5, "the blue tent"), (4, "a party on Friday"), (0, "the red car")):
+        clock.now = present - timedelta(days=days)
+        shell.execute(f"we decided to have {what}")
+    answer = shell.execute("what did we decide on Friday?").text
+    assert "the blue tent" in answer
+    assert "party" not in answer
+    assert shell.execute("what did we decide last Friday?").text == answer
+    assert "party" in shell.execute("what did we decide since Saturday?").text
+
+
+def test_there_is_something_to_do_while_an_open_item_stands(memory: OrchestratorContextManager) -> None:
+    """Without work items, the question of what comes next is answered with the open items of the memory."""
+    memory.record_operation("message", {"role": "user", "text": "TODO: call the vet."})
+    assert "call the vet" in Orchestrator(memory).execute("what should I do next?").text
+
+
 def test_a_question_about_another_time_is_not_answered_with_all_times(shell: Orchestrator) -> None:
     """A question about a time that the forms lack is not understood."""
     for line in ("was haben wir im März gemacht?", "¿qué hicimos anteayer?", "qu'avons-nous fait en mars ?"):

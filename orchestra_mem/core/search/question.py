@@ -45,7 +45,7 @@ _TIMES = re.compile(
     rf"|{_BEFORE}(?P<year>{_YEAR})"
     r"|(?P<word>today|yesterday|(?:this|last|past) (?:week|month|year))"
     rf"|(?:last|past) (?P<many>{_COUNT}) (?P<units>day|week|month|year)s?"
-    r"|last (?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
+    r"|(?:last|(?:on|since)(?= \w+day\b)) (?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
     rf"|(?P<count>{_COUNT}) (?P<unit>day|week|month|year)s? ago"
     r")\b",
     re.IGNORECASE,

@@ -16,35 +16,17 @@ _PENDING, _IN_PROGRESS, _BLOCKED = WorkStatus.PENDING, WorkStatus.IN_PROGRESS, W
 _DEFERRED, _FAILED = WorkStatus.DEFERRED, WorkStatus.FAILED
 _DONE, _CANCELLED = WorkStatus.DONE, WorkStatus.CANCELLED
 
-TRANSITIONS: Mapping[WorkStatus, Mapping[WorkStatus, str]] = {
-    _PENDING: {
-        _IN_PROGRESS: "started",
-        _BLOCKED: "blocked",
-        # Small items are ticked off in a list without ever having been marked as started.
-        _DONE: "finished",
-        _DEFERRED: "deferred",
-        _CANCELLED: "cancelled",
-    },
-    _IN_PROGRESS: {
-        _DONE: "finished",
-        _FAILED: "marked as failed",
-        _BLOCKED: "blocked",
-        _PENDING: "reset to pending",
-        _DEFERRED: "deferred",
-        _CANCELLED: "cancelled",
-    },
-    _BLOCKED: {_PENDING: "unblocked", _DEFERRED: "deferred", _CANCELLED: "cancelled"},
-    _DEFERRED: {_PENDING: "reset to pending", _IN_PROGRESS: "started", _CANCELLED: "cancelled"},
-    _FAILED: {
-        _IN_PROGRESS: "started again",
-        _PENDING: "reset to pending",
-        _DEFERRED: "deferred",
-        _CANCELLED: "cancelled",
-    },
-    _DONE: {_IN_PROGRESS: "reopened", _PENDING: "reset to pending"},
-    _CANCELLED: {_PENDING: "reopened"},
+TRANSITIONS: Mapping[WorkStatus, tuple[WorkStatus, ...]] = {
+    # Small items are ticked off in a list without ever having been marked as started.
+    _PENDING: (_IN_PROGRESS, _BLOCKED, _DONE, _DEFERRED, _CANCELLED),
+    _IN_PROGRESS: (_DONE, _FAILED, _BLOCKED, _PENDING, _DEFERRED, _CANCELLED),
+    _BLOCKED: (_PENDING, _DEFERRED, _CANCELLED),
+    _DEFERRED: (_PENDING, _IN_PROGRESS, _CANCELLED),
+    _FAILED: (_IN_PROGRESS, _PENDING, _DEFERRED, _CANCELLED),
+    _DONE: (_IN_PROGRESS, _PENDING),
+    _CANCELLED: (_PENDING,),
 }
-"""The statuses that may follow each status, each with the verb that messages use for the transition."""
+"""The statuses that may follow each status."""
 
 _STARTED = frozenset({_IN_PROGRESS, _FAILED, _DONE})
 _FINISHED = frozenset({_DONE, _CANCELLED})
@@ -59,7 +41,7 @@ def check_transition(item: WorkItem, status: WorkStatus) -> None:
     allowed = TRANSITIONS[item.status]
     if status not in allowed:
         raise InvalidChangeError(
-            f"{item.name} is {item.status} and cannot become {status}; it can be {either(allowed.values())}"
+            f"{item.name} is {item.status} and cannot become {status}; it can become {either(allowed)}"
         )
 
 
