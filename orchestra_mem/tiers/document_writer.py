@@ -35,7 +35,7 @@ from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.edited_text import EditedText, EditOrigins
-from orchestra_mem.types import Author, ReadDocument, Version, VersionReason, WrittenDocument
+from orchestra_mem.types import Author, MustKeepStatus, ReadDocument, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
@@ -321,7 +321,10 @@ class DocumentWriter:
         _, said, _ = self._edit_of(name, current, last)
         from orchestra_mem.core.documents.document_merge import merged
 
-        found = merged(last.text, text, said)
+        unlisted = {key for key in {*owned_keys(said).values()}.difference(owned_keys(text).values()) if key[0] == "K"}
+        facts = self.ledger.must_keeps_by_id([int(key[1:]) for key in unlisted])
+        ended = {f"K{fact.id}" for fact in facts if fact.status is not MustKeepStatus.STANDING}
+        found = merged(last.text, text, said, ended)
         marked = mark(found)
         if current.strip() and not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))
