@@ -27,7 +27,7 @@ from orchestra_mem.core.documents.owned_lines import (
     owned_lines,
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
-from orchestra_mem.core.documents.plan_lines import has_work, render_line
+from orchestra_mem.core.documents.plan_lines import has_work, plan_lines, render_line
 from orchestra_mem.core.documents.signature import is_later
 from orchestra_mem.core.text import squeeze
 
@@ -72,8 +72,9 @@ def merged(base: str | None, machine: str, person: str | None, ended: Container[
     # Work lines take the machine's order: the work tracker already knows how a person reordered them. In a section of
     # the person's own they stay where they are.
     keys = owned_keys(machine) if has_work(machine) else {}
-    own = {line.row for line in owned_lines(person) if line.plan and not line.plan.section}
-    work = {rows[place] for place, key in keys.items() if key[0] in "#@"} - own
+    own = split_lines(person) if keys else []
+    stay = {own[line.place] for line in plan_lines(person) if not line.section} if keys else set()
+    work = {rows[place] for place, key in keys.items() if key[0] in "#@"} - stay
     return _unmarked(merge(base, machine, person, follow=work))
 
 
