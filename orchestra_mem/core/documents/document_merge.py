@@ -192,11 +192,10 @@ def _agreed(
 ) -> tuple[str, str, str]:
     """Return the three texts with a common row for each identity that both machine and person have.
 
-    A row that the machine no longer has is removed if the person left it unchanged, and wrote no notes below a fact. A
-    fact or work item that the person removed comes back if the machine still has it, unless `free` is given, or a row
-    that is no list item has the fact.
-    `free`: The person's rows that must not change; None if the person's edits are already in the ledgers. `reworded`:
-    List to extend with the rows that both sides reworded, as (base, machine, kept). `ended`: See `merged`.
+    An unchanged row that the machine no longer has is removed, but no fact with notes below. A fact or work item that
+    the person removed comes back if the machine still has it, unless `free` is given, or a row that is no list item has
+    the fact. `free`: The person's rows that must not change; None if the person's edits are already in the ledgers.
+    `reworded`: List to extend with the rows that both sides reworded, as (base, machine, kept). `ended`: See `merged`.
     """
     ahead = free is not None
     if has_work(machine):
@@ -221,8 +220,7 @@ def _agreed(
             said = [each for each in (was, now, mine) if each]
             if reworded is not None and len({*map(_words, said)}) == len(said):
                 reworded.append((was.row if was else "", now.row, row))
-            if was:
-                in_base |= at_line(was, row)
+            in_base |= at_line(was, row) if was else {}
         elif key[0] == "K" and _has_notes(person, mine):
             in_base |= at_line(was, None) if was else {}
             in_person |= at_line(mine, _ITEM.sub(r"\g<mark>~~\g<said>~~\g<number>", mine.row)) if key in ended else {}
