@@ -16,13 +16,14 @@ from orchestra_mem.core.documents.catalog_document import (
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
 from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys
+from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.documents.signature import with_time_of
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.types import Author, DocumentFault, FileState, Json, Version, VersionReason
 
-# Blank lines between which a line has been removed.
-_BLANKS = re.compile(r"(\r?\n)(?:\r?\n){2,}")
+# Blank lines between which several entries have been removed.
+_BLANKS = re.compile(r"(\r?\n)(?:\r?\n){3,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +135,9 @@ class EditedDocuments:
 
     def _as_recorded(self, writer: DocumentWriter, current: str, old: str) -> str:
         """Return an old text with the machine's lines that only `current` has, without facts that have ended since."""
-        from orchestra_mem.core.documents.document_merge import apply_stale_edit, undone
+        from orchestra_mem.core.documents.document_merge import apply_stale_edit, undone, with_work_heading
 
+        old = with_work_heading(old) if has_work(current) else old
         ended = {f"K{fact.id}" for fact in writer.ended(old, current) if fact.author is Author.MACHINE}
         own = writer.by_people({key for key in owned_keys(current).values() if key[0] in "KM#"})
         opened = undone("\n".join(free_rows(current, own)), current, old)
