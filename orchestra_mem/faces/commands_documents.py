@@ -192,8 +192,8 @@ def restore(
 ) -> CommandResult:
     """Restore an earlier version of a document, with what has been recorded since. The current text is kept.
 
-    It undoes what people have changed since that version: facts and work items that operations have added or ended
-    since stay so. To restore a complete memory, use restore-backup.
+    It undoes what people have changed since that version. Facts that operations have added or ended since stay so, and
+    new work stays; work in that version has its status again. To restore a complete memory, use restore-backup.
 
     Example: orchestra-mem restore decision_log 3
     """
