@@ -15,7 +15,7 @@ from benchmarks._survival import NOTE, Violation
 from orchestra_mem.build import HOME
 from orchestra_mem.core.documents.conflicts import accept, faults, reject, without_conflicts
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.core.documents.signature import with_time_of, written_at
+from orchestra_mem.core.documents.signature import written_at
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import DocumentName, MustKeepStatus, VersionReason
 
@@ -45,11 +45,19 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Command:
-    """A document write requested on the person's behalf, with unknown outcome so far."""
+    """A document write requested on the person's behalf, with unknown outcome so far.
+
+    `after`: Text that it writes; a restored text also keeps what operations have recorded since, and has a new time.
+    """
 
     name: DocumentName
     before: str
     after: str
+    restores: bool
+
+    def made(self, text: str) -> bool:
+        """Check whether a text is the outcome."""
+        return text == self.after or (self.restores and text != self.before and tokens(self.after) <= tokens(text))
 
 
 @dataclass(slots=True)
@@ -115,7 +123,9 @@ class Person:
     def finished(self, *, done: bool) -> None:
         """Note whether the announced command was done."""
         if self._command is not None and done:
-            self._apply(self._command.name, self._command.before, self._command.after, told=False)
+            name = self._command.name
+            after = self._read(name) if self._command.restores else self._command.after
+            self._apply(name, self._command.before, after, told=False)
         self._command = None
 
     def died(self) -> str | None:
@@ -124,8 +134,8 @@ class Person:
         if command is None:
             return None
         text = self._read(command.name)
-        if with_time_of(text, command.after) == command.after:  # a restored text has a new time of writing
-            self._apply(command.name, command.before, command.after, told=False)
+        if command.made(text):
+            self._apply(command.name, command.before, text, told=False)
         elif text != command.before:
             return f"{command.name.value} has neither the text before a command nor the text after it"
         return None
@@ -139,7 +149,7 @@ class Person:
         self.counts[what] += 1
         # A person who has a document restored discards the old text in the editor.
         self._open.pop(name, None)
-        self._command = _Command(name=name, before=before, after=after)
+        self._command = _Command(name=name, before=before, after=after, restores=what == "restore")
 
     def _save_meanwhile(self) -> None:
         """Save the document that is about to be replaced, or any document."""
@@ -180,7 +190,7 @@ class Person:
         standing = self._read(name)
         if self._command is not None and self._command.name is name:
             # The save came after the announced write, or before it, and then the command is refused.
-            self.finished(done=standing == self._command.after)
+            self.finished(done=self._command.made(standing))
         path = self.home / "memory" / f"{name.value}.md"
         _, after = save(path, before, edit, self.rng.choice(_STYLES))
         self.counts["saves"] += 1

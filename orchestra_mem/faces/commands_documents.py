@@ -190,9 +190,10 @@ def restore(
     document: DocumentArgument,
     version: Annotated[int, argument("N", "The number of the version to put back.")],
 ) -> CommandResult:
-    """Restore an earlier version of a document, word for word. The current text is kept as a version.
+    """Restore an earlier version of a document, with what has been recorded since. The current text is kept.
 
-    To restore a complete memory, use restore-backup.
+    It undoes what people have changed since that version. Facts that operations have added or ended since stay so, and
+    new work stays; work in that version has its status again. To restore a complete memory, use restore-backup.
 
     Example: orchestra-mem restore decision_log 3
     """
@@ -200,7 +201,7 @@ def restore(
     replaced = (
         "no text was replaced" if kept.sequence == version else f"the previous text is kept as version {kept.sequence}"
     )
-    words = f"version {version} of {document} is restored; {replaced}\n"
+    words = f"version {version} of {document} is restored, with what has been recorded since; {replaced}\n"
     return CommandResult({"restored": version, "kept": kept}, words)
 
 

@@ -35,7 +35,7 @@ from orchestra_mem.errors import DocumentConflictError, StorageError
 from orchestra_mem.ports import Clock, DocumentStore
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.edited_text import EditedText, EditOrigins
-from orchestra_mem.types import Author, ReadDocument, Version, VersionReason, WrittenDocument
+from orchestra_mem.types import Author, MustKeep, MustKeepStatus, ReadDocument, Version, VersionReason, WrittenDocument
 
 logger = logging.getLogger(__name__)
 
@@ -321,7 +321,7 @@ class DocumentWriter:
         _, said, _ = self._edit_of(name, current, last)
         from orchestra_mem.core.documents.document_merge import merged
 
-        found = merged(last.text, text, said)
+        found = merged(last.text, text, said, {f"K{fact.id}" for fact in self.ended(said, text)})
         marked = mark(found)
         if current.strip() and not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))
@@ -346,6 +346,12 @@ class DocumentWriter:
         self.ledger.confirm_write(name, text, (untouched and last.digest) or "", current)
         self.ledger.note_read(name, ReadDocument(base=digest(text), file=digest(current), text=said))
         return None
+
+    def ended(self, text: str, later: str) -> list[MustKeep]:
+        """Return the facts of a text that a later one lacks and that no longer stand."""
+        keys = {*owned_keys(text).values()}.difference(owned_keys(later).values())
+        facts = self.ledger.must_keeps_by_id([int(key[1:]) for key in keys if key[0] == "K"])
+        return [fact for fact in facts if fact.status is not MustKeepStatus.STANDING]
 
     def _is_own_later(self, name: str, text: str, last: WrittenDocument) -> bool:
         """Check whether this ledger wrote a document before an older database was put back."""

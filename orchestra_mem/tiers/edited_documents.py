@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,10 +15,15 @@ from orchestra_mem.core.documents.catalog_document import (
 )
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
 from orchestra_mem.core.documents.markdown import line_end
+from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys
+from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.documents.signature import with_time_of
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.tiers.document_writer import DocumentWriter
-from orchestra_mem.types import DocumentFault, FileState, Json, Version, VersionReason
+from orchestra_mem.types import Author, DocumentFault, FileState, Json, Version, VersionReason
+
+# Blank lines between which several entries have been removed.
+_BLANKS = re.compile(r"(\r?\n)(?:\r?\n){3,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +110,11 @@ class EditedDocuments:
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in found)
 
     def restore(self, document: str, sequence: int) -> Version:
-        """Restore an earlier text, word for word. The present text becomes a version.
+        """Restore an earlier text, word for word but with what has been recorded since. The present text is kept.
 
-        Only the time of writing in the front matter is that of the machine's last text: whoever edits the restored text
-        has not edited an old one.
+        What people added or changed since is undone; facts and work items of operations since stay. The time of writing
+        in the front matter is that of the machine's last text: whoever edits the restored text has not edited an old
+        one.
 
         Returns:
             The version of the replaced text; the restored version if no file or no different text was replaced.
@@ -120,9 +127,25 @@ class EditedDocuments:
             version = self._version(document, sequence)
             current = self.store.read(self.path(document))
             old = with_time_of(self.store.read_version(version), writer.last_written(name, current).left or "")
+            if current:
+                old = self._as_recorded(writer, current, old)
             if current == old:
                 return version
             return writer.put(name, old, expected=current, reason=VersionReason.RESTORE, point="restore") or version
+
+    def _as_recorded(self, writer: DocumentWriter, current: str, old: str) -> str:
+        """Return an old text with the machine's lines that only `current` has, without facts that have ended since."""
+        from orchestra_mem.core.documents.document_merge import apply_stale_edit, undone, with_work_heading
+
+        old = with_work_heading(old) if has_work(current) else old
+        ended = {f"K{fact.id}" for fact in writer.ended(old, current) if fact.author is Author.MACHINE}
+        own = writer.by_people({key for key in owned_keys(current).values() if key[0] in "KM#"})
+        opened = undone("\n".join(free_rows(current, own)), current, old)
+        if opened == current and not ended:
+            return old
+        gone = {place for place, key in owned_keys(old).items() if key in ended}
+        old = "\n".join(row for place, row in enumerate(old.split("\n")) if place not in gone)
+        return apply_stale_edit(_BLANKS.sub(r"\1\1", opened), current, old)
 
     def save(self, document: str, text: str, *, expected: str) -> None:
         """Save a person's complete text. The present text becomes a version.

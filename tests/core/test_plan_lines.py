@@ -104,8 +104,9 @@ def test_a_line_that_is_gone_was_taken_out() -> None:
     """A deleted line counts as removed, unless it was moved elsewhere or its entire section is gone."""
     row = "  - [ ] #10 Login form (story)\n"
     assert [line.number for line in plan_edits(PLAN, PLAN.replace(row, "")).removed] == [10]
-    elsewhere = plan_edits(PLAN, PLAN.replace(row, "") + f"\n## Mine\n\n{row.strip()}\n")
-    assert (elsewhere.removed, elsewhere.unread) == ((), (10,))
+    assert plan_edits(PLAN, PLAN.replace(row, "") + f"\n## Mine\n\n{row.strip()}\n") == PlanEdits()
+    unread = plan_edits(PLAN, PLAN.replace(row, "") + "\n## Mine\n\n- [ ] #10 Login form\n")
+    assert (unread.removed, unread.unread) == ((), (10,))
     section = PLAN[PLAN.index("## Prioritized") : PLAN.index("## Future")]
     assert plan_edits(PLAN, PLAN.replace(section, "")) == PlanEdits()
 

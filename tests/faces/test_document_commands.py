@@ -429,7 +429,7 @@ def test_a_catalog_document_has_history_differences_and_earlier_texts(run: Any, 
     first_number = str(versions[0]["sequence"])
     assert "+- We deploy on Fridays." in run("diff", "catalog/ada", first_number)
     told = run("restore", "catalog/ada", first_number)
-    assert told.startswith(f"version {first_number} of catalog/ada is restored; the previous text is kept as version ")
+    assert told.startswith(f"version {first_number} of catalog/ada is restored, with what has been recorded since; ")
     assert timeless(learnt.read_text()) == timeless(first)
     assert {each["content"] for each in run.json("catalog", "list", "--of", "ada")} == {
         "We deploy on Tuesdays.", "Tea is at four.",

@@ -45,6 +45,13 @@ def desk(empty: Desk) -> Desk:
     return empty
 
 
+def add_rule(desk: Desk) -> str:
+    """Add a rule by hand and let the machine read it; return its text."""
+    desk.state.edit((RULE_LINE, f"{RULE_LINE}- Never merge without a review.\n"))
+    desk.go_on()
+    return "Never merge without a review."
+
+
 @pytest.mark.parametrize("refreshed", [True, False])
 def test_words_that_a_person_removed_or_reworded_come_back_with_no_operation(desk: Desk, refreshed: bool) -> None:
     """Words that a person took out stay out, however often agents record them, until the person puts them back."""
@@ -515,8 +522,8 @@ def test_a_fact_that_was_brought_back_and_listed_may_leave_its_list(desk: Desk) 
 
 
 def test_a_text_that_is_restored_says_what_it_says(desk: Desk) -> None:
-    """Restoring a text removes the facts that it lacks; restoring the later text brings them back."""
-    desk.go_on(new := "Never merge without a review.")
+    """Restoring a text removes the facts that people have added since; restoring the later text brings them back."""
+    new = add_rule(desk)
     kept = desk.state.restore(desk.state.first_version(RULE, new))
     assert desk.says(CONSTRAINT) == [RULE]
     desk.go_on()
@@ -527,10 +534,40 @@ def test_a_text_that_is_restored_says_what_it_says(desk: Desk) -> None:
     assert new in desk.state.text
 
 
+@pytest.mark.parametrize("further", [True, False])
+def test_what_was_recorded_since_a_restored_text_stays(desk: Desk, *, further: bool) -> None:
+    """A restore undoes what people changed, and ends nothing that operations have recorded since that version."""
+    desk.go_on("The maximum request size is 2 MB.")
+    desk.state.edit((RULE, "Never deploy at night."))
+    desk.log.edit(("sessions in Postgres", "sessions in MySQL"), (DECISIONS, f"{DECISIONS}### Use bcrypt\n\n"))
+    desk.go_on("The maximum request size is now 5 MB.", "We decided to log in JSON.", "Never merge without a review.")
+    desk.memory.record_operation("task_execution", {"title": "Build", "status": "failed", "error": "no disk space"})
+    desk.go_on(*["Never push at night."] * further)
+    kept = desk.log.text
+    failures = desk.says(MustKeepKind.FAILURE)
+    assert failures
+    desk.state.restore(desk.state.first_version("2 MB", "at night"))
+    desk.log.restore(desk.log.first_version("Postgres", "JSON"))
+    assert desk.log.text != kept
+    for _ in range(3):
+        assert desk.says(DECISION) == ["We decided to store sessions in Postgres.", "We decided to log in JSON."]
+        assert desk.says(CONSTRAINT) == [
+            RULE, "The maximum request size is now 5 MB.", "Never merge without a review.",
+            *["Never push at night."] * further,
+        ]  # fmt: skip
+        assert desk.says(MustKeepKind.FAILURE) == failures
+        desk.state.has_once(RULE, "now 5 MB.", "no disk space (K")
+        desk.log.has_once("### [2025-01-15 10:01:00] We decided to store sessions in Postgres. (K1)\n", "in JSON. (K")
+        assert "2 MB" not in desk.state.text
+        assert "bcrypt" not in desk.log.text
+        desk.go_on()
+    assert desk.problems() == "[]"
+
+
 @pytest.mark.parametrize("refreshed", [True, False])
 def test_what_a_restored_text_lacks_stays_away_when_the_text_is_edited_further(desk: Desk, refreshed: bool) -> None:
     """An edit of a restored text brings nothing back that the restore has taken out, at once or in a later refresh."""
-    desk.go_on(new := "Never merge without a review.")
+    new = add_rule(desk)
     desk.state.restore(desk.state.first_version(RULE, new))
     assert desk.says(CONSTRAINT) == [RULE]
     for own in ("Never paint it green", "Never paint it blue"):
@@ -546,7 +583,7 @@ def test_what_a_restored_text_lacks_stays_away_when_the_text_is_edited_further(d
 @pytest.mark.parametrize("refreshed", [True, False])
 def test_an_editor_that_was_open_during_a_restore_saves_what_it_shows(desk: Desk, refreshed: bool) -> None:
     """A text opened before a restore and saved after it stands with all its lines, and later facts stay."""
-    desk.go_on(new := "Never merge without a review.")
+    new = add_rule(desk)
     opened = desk.state.text
     desk.state.restore(desk.state.first_version(RULE, new))
     assert desk.says(CONSTRAINT) == [RULE]

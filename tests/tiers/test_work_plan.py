@@ -555,6 +555,26 @@ def test_a_plan_that_is_restored_says_what_it_says(desk: Desk) -> None:
     assert desk.work.item(5).status is PENDING
 
 
+def test_work_begun_since_a_restored_plan_stays(empty: Desk) -> None:
+    """Restoring a plan from before an item, or from before all work, ends no item and keeps its line."""
+    empty.go_on("TODO: order the paper.")
+    old = {"Backlog": "order the paper", "Prioritized Backlog": "Order bread"}
+    empty.work.create(WorkKind.TASK, "Order bread")
+    empty.go_on()
+    empty.work.create(WorkKind.TASK, "Paint the door")
+    empty.plan.edit(("## Future Work", "A remark.\n\n## Future Work"))
+    empty.go_on()
+    for heading, has in old.items():
+        empty.plan.restore(empty.plan.first_version(has, "Paint the door"))
+        lines = "\n- [ ] #1 Order bread (task)\n- [ ] #2 Paint the door (task)\n"
+        for _ in range(2):
+            assert f"## Prioritized Backlog\n{lines}" in empty.plan.text, heading
+            empty.plan.has_once("order the paper", *lines.split("\n")[1:3])
+            assert [item.status for item in empty.work.items()] == [PENDING, PENDING]
+            assert "A remark." not in empty.plan.text
+            empty.go_on()
+
+
 def test_who_wrote_a_line_of_work(desk: Desk) -> None:
     """A line is a person's if a person wrote its present content, though the machine added the number."""
     operation = desk.memory.record_operation("task_execution", {"title": "Paint"})

@@ -27,7 +27,7 @@ from orchestra_mem.core.documents.owned_lines import (
     owned_lines,
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
-from orchestra_mem.core.documents.plan_lines import has_work, render_line
+from orchestra_mem.core.documents.plan_lines import has_work, plan_lines, render_line
 from orchestra_mem.core.documents.signature import is_later
 from orchestra_mem.core.text import squeeze
 
@@ -38,15 +38,20 @@ _MOST_TAKEN_BACK = 4
 _MARK = "\0"
 _LIST_MARK = re.compile(r"\A(?:[-*+]|\d{1,9}[.)]) ")
 _MARKED = re.compile(rf"{_MARK}[^\r\n]*")
+# A fact's list item that is neither ticked nor struck out.
+_ITEM = re.compile(
+    r"(?P<mark>(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[ \] )?)(?!\[|~~)(?P<said>.+?)(?P<number>\s*\(K\d+\).*)", re.DOTALL
+)
 
 
-def merged(base: str | None, machine: str, person: str | None) -> Merged:
+def merged(base: str | None, machine: str, person: str | None, ended: Container[str] = ()) -> Merged:
     """Merge the machine's new text into a document, after the person's edits were stored in the ledgers.
 
     Args:
         base: Last text of the machine; None if it has never written the document.
         machine: New text of the machine, rendered after the person's edits of the machine's lines were stored.
         person: Current text of the document; None if there is none.
+        ended: Numbers of facts that no longer stand. One with a person's notes below it stays above them, struck out.
     """
     if person is None or not person.strip():
         return Merged(text=machine)
@@ -62,11 +67,14 @@ def merged(base: str | None, machine: str, person: str | None) -> Merged:
         # The person removed the front matter, or damaged it beyond recognition: keep it so, do not merge the machine's.
         base, machine = without_front_matter(base), without_front_matter(machine)
     if base != person:
-        base, machine, person = _agreed(base, machine, person)
+        base, machine, person = _agreed(base, machine, person, ended=ended)
     rows = split_lines(machine)
-    # Work lines take the machine's order: the work tracker already knows how a person reordered them.
+    # Work lines take the machine's order: the work tracker already knows how a person reordered them. In a section of
+    # the person's own they stay where they are.
     keys = owned_keys(machine) if has_work(machine) else {}
-    work = {rows[place] for place, key in keys.items() if key[0] in "#@"}
+    own = split_lines(person) if keys else []
+    stay = {own[line.place] for line in plan_lines(person) if not line.section} if keys else set()
+    work = {rows[place] for place, key in keys.items() if key[0] in "#@"} - stay
     return _unmarked(merge(base, machine, person, follow=work))
 
 
@@ -180,13 +188,14 @@ def _agreed(
     person: str,
     free: Container[str] | None = None,
     reworded: list[tuple[str, str, str]] | None = None,
+    ended: Container[str] = (),
 ) -> tuple[str, str, str]:
     """Return the three texts with a common row for each identity that both machine and person have.
 
-    A row that the machine no longer has is removed if the person left it unchanged. A fact or work item that the person
-    removed comes back if the machine still has it, unless `free` is given, or a row that is no list item has the fact.
-    `free`: The person's rows that must not change; None if the person's edits are already in the ledgers. `reworded`:
-    List to extend with the rows that both sides reworded, as (base, machine, kept).
+    An unchanged row that the machine no longer has is removed, but no fact with notes below. A fact or work item that
+    the person removed comes back if the machine still has it, unless `free` is given, or a row that is no list item has
+    the fact. `free`: The person's rows that must not change; None if the person's edits are already in the ledgers.
+    `reworded`: List to extend with the rows that both sides reworded, as (base, machine, kept). `ended`: See `merged`.
     """
     ahead = free is not None
     if has_work(machine):
@@ -211,8 +220,10 @@ def _agreed(
             said = [each for each in (was, now, mine) if each]
             if reworded is not None and len({*map(_words, said)}) == len(said):
                 reworded.append((was.row if was else "", now.row, row))
-            if was:
-                in_base |= at_line(was, row)
+            in_base |= at_line(was, row) if was else {}
+        elif key[0] == "K" and _has_notes(person, mine):
+            in_base |= at_line(was, None) if was else {}
+            in_person |= at_line(mine, _ITEM.sub(r"\g<mark>~~\g<said>~~\g<number>", mine.row)) if key in ended else {}
         elif was:
             taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
             in_base |= at_line(was, mine.row if taken_back else None)
@@ -230,6 +241,12 @@ def _agreed(
         if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
             changed[line.place] = f"{shown}{_MARK}{line.section}"
     return with_rows(base, in_base), with_rows(machine, in_machine), with_rows(person, in_person)
+
+
+def _has_notes(text: str, line: OwnedLine) -> bool:
+    """Check whether a person's indented text follows a list item."""
+    row = "".join(split_lines(text)[line.places.stop : line.places.stop + 1])
+    return row[:1] in (" ", "\t") and bool(row.strip()) and line.places.stop not in owned_keys(text)
 
 
 def _below_entry(line: OwnedLine, base: str, person: str) -> Iterator[int]:

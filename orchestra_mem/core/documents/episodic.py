@@ -170,7 +170,7 @@ def _statistics(view: ProjectView) -> str:
     rows = [
         ("Operations", view.operations),
         ("Sessions", view.sessions),
-        ("Decisions", view.counts.get(MustKeepKind.DECISION, 0)),
+        ("Decisions", view.standing_counts.get(MustKeepKind.DECISION, 0)),
         ("Completed", view.counts.get(MustKeepKind.COMPLETION, 0)),
         ("Open Items", view.standing_counts.get(MustKeepKind.OPEN_ITEM, 0)),
         ("Failures Standing", view.standing_counts.get(MustKeepKind.FAILURE, 0)),

@@ -87,6 +87,8 @@ _QUOTE = re.compile(r">[ \t]?(?P<text>.*)")
 _EMPTY = re.compile(r"[-*+][ \t]+None\s*")
 # The machine's list items that are not facts.
 _OURS = re.compile(r"None|… and [\d,]+ more: .*")
+# Titles of documents in which a heading below a section only structures its list.
+_WITHOUT_ENTRIES = re.compile(r"project state|work plan|catalog of .*")
 # Titles and rows that only the machine writes.
 MACHINE_TITLES = {"project state", "work plan", "active work", "statistics"}.union(*SECTIONS.values(), CATALOG_SECTIONS)
 _TEXTS = re.compile(
@@ -163,17 +165,19 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
     work = has_work(text)
     plans = {line.place: line for line in plan_lines(text)}
     found: list[OwnedLine] = []
-    section = ""
+    section, has_entries = "", True
     for block in split_blocks(text):
         if block.level in (1, 2):
             section = block.title.strip().lower()
-        in_entry = block.level >= 3
+        if block.level == 1:
+            has_entries = not _WITHOUT_ENTRIES.fullmatch(section)
+        in_entry = has_entries and block.level >= 3
         for place, row in _rows(block, plans if work else {}):
             plan, in_entry = plans.get(place), in_entry and not SHARED_LINE.fullmatch(row)
             is_empty = block.level == 2 and _EMPTY.fullmatch(row) is not None
             if row in but and not (plan or is_empty or section == NEXT):
                 continue
-            is_entry = block.level >= 3 and place == block.line - 1
+            is_entry = has_entries and block.level >= 3 and place == block.line - 1
             fact = None if block.front else _fact(row, block, is_entry=is_entry, is_below=in_entry and not is_entry)
             if work and plan and plan.number:
                 key = f"#{plan.number}"

@@ -151,7 +151,7 @@ def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:
         status=_status(was, line),
         priority=line.priority if line.priority is not None and line.priority != was.priority else None,
         assignee=line.assignee if line.assignee != was.assignee and (line.told or line.assignee) else None,
-        parent=line.parent if moved and FUTURE not in (line.section, was.section) else None,
+        parent=line.parent if moved and {"", FUTURE}.isdisjoint((line.section, was.section)) else None,
         waits_for=(gained, lost) if gained or lost else None,
         kind=line.kind if line.kind is not was.kind and was.kind else None,
     )
@@ -162,7 +162,7 @@ def _status(was: PlanLine, line: PlanLine) -> WorkStatus | None:
     if (line.ticked, line.struck) != (was.ticked, was.struck):
         # The status in the brackets is outdated: only the box or the strike was edited.
         return WorkStatus.CANCELLED if line.struck else WorkStatus.DONE if line.ticked else WorkStatus.PENDING
-    if line.section != was.section and FUTURE in (line.section, was.section):
+    if line.section and line.section != was.section and FUTURE in (line.section, was.section):
         return WorkStatus.DEFERRED if line.section == FUTURE else WorkStatus.PENDING
     if line.status == was.status or (line.status is None and not line.told):
         return None
@@ -179,7 +179,7 @@ def _orders(old: Sequence[PlanLine], new: Sequence[PlanLine]) -> Iterator[Reorde
     """Yield groups of siblings in which some changed their order, or new ones were added before the last place."""
     place = {line.number: (line.section, line.parent, position) for position, line in enumerate(old) if line.number}
     groups: defaultdict[tuple[str, int | None, int], list[PlanLine]] = defaultdict(list)
-    for line in new:
+    for line in filter(lambda line: line.section, new):  # in their own sections, people order lines for themselves
         groups[line.section, line.parent, line.under if line.parent is None else -1].append(line)
     for (section, parent, _), lines in groups.items():
         order = list(dict.fromkeys(key_of(line) for line in lines))

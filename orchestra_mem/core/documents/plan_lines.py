@@ -83,8 +83,8 @@ class PlanLine:
     item has no number (see `under`) or is no work item. `progress`: Count of finished items, as the machine wrote it.
 
     Comparisons ignore the fields below. `place`, `under`: Rows of this line and its parent, from 0; `under` is -1 for
-    none. `rows`: Number of its rows, more than one if a formatter has wrapped it. `section`: Name of the section.
-    `indent`: Width of the indentation in columns. `tail`: Comments at the end.
+    none. `rows`: Number of its rows, more than one if a formatter has wrapped it. `section`: Name of the section,
+    "" for a person's own. `indent`: Width of the indentation in columns. `tail`: Comments at the end.
     """
 
     number: int
@@ -237,16 +237,19 @@ def work_section(block: Block) -> str:
 # Reading and writing a plan parses the same few texts many times.
 @lru_cache(maxsize=8)
 def plan_lines(text: str) -> tuple[PlanLine, ...]:
-    """Return the lines of a plan that are work items, in order, without facts and boxes without a number below them."""
+    """Return the lines of a plan that are work items, in order, without facts and boxes without a number below them.
+
+    In a section of a person's own, only a line that is as the machine writes it, and stands nowhere else, is an item.
+    """
     found: list[PlanLine] = []
-    name = ""
+    name, work = "", has_work(text)
     above: list[tuple[int, PlanLine | None, bool]] = []
     for block in split_blocks(text):
         if block.front or block.level in (1, 2):
             name = work_section(block)
             above = []
-        rows = split_lines(block.text) if name else []
-        fenced = fenced_rows(block.text) if name else ()
+        rows = split_lines(block.text) if name or (work and not block.front) else []
+        fenced = fenced_rows(block.text) if rows else ()
         for at, row in enumerate(rows):
             bare, end = row.lstrip(" \t"), at + 1
             indent = len(row[: len(row) - len(bare)].expandtabs(_TAB))
@@ -257,6 +260,8 @@ def plan_lines(text: str) -> tuple[PlanLine, ...]:
             if (stop := item_end(rows, at, _is_whole)) > end and _is_whole(said := squeeze(" ".join(rows[at:stop]))):
                 bare, end = said, stop  # a wrapped line of the machine's; the rows below another line are notes
             line = parse_row(bare)
+            if line and not (name or (line.number and line.told)):
+                line = None
             while above and above[-1][0] + 1 >= indent:
                 above.pop()
             over, in_fact = above[-1][1:] if above else (None, False)
@@ -269,7 +274,8 @@ def plan_lines(text: str) -> tuple[PlanLine, ...]:
                 )
                 found.append(line)
             above.append((indent, line, in_fact))
-    return tuple(found)
+    listed = {line.number for line in found if line.section}
+    return tuple(line for line in found if line.section or line.number not in listed)
 
 
 def _is_whole(item: str) -> bool:
