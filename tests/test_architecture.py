@@ -44,25 +44,25 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_580,
-    "orchestra_mem/core": 13_830,
-    "orchestra_mem/core/context": 1_230,
-    "orchestra_mem/core/documents": 4_220,
-    "orchestra_mem/core/facts": 2_020,
-    "orchestra_mem/core/summaries": 1_325,
+    "orchestra_mem": 55_750,
+    "orchestra_mem/core": 13_920,
+    "orchestra_mem/core/context": 1_300,
+    "orchestra_mem/core/documents": 4_250,
+    "orchestra_mem/core/facts": 2_030,
+    "orchestra_mem/core/summaries": 1_330,
     "orchestra_mem/core/search": 1_990,
-    "orchestra_mem/core/work": 322,
-    "orchestra_mem/orchestrator": 3_948,
-    "orchestra_mem/tiers": 5_250,
+    "orchestra_mem/core/work": 330,
+    "orchestra_mem/orchestrator": 3_950,
+    "orchestra_mem/tiers": 5_280,
     "orchestra_mem/stores": 1_770,
     "orchestra_mem/adapters": 9_700,
-    "orchestra_mem/memory": 3_460,
+    "orchestra_mem/memory": 3_480,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_430,
-    "tests": 37_660,
-    "benchmarks": 10_540,
+    "tests": 38_080,
+    "benchmarks": 10_580,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60

@@ -78,8 +78,7 @@ _RARE_SHARE = 0.15
 _FACTS = 0.35  # share of facts by weight: the package's thresholds hold for it, whatever texts are added
 # Writers of short, plain lines: few examples that represent much of what people say.
 _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3", "x4"})
-# Writers of plain single notes, in which facts are as rare as look-alikes are frequent.
-_NOTED_HANDS = frozenset({"ab1"})
+_EVERYDAY, _WEIGHTS = 1.5, {"ab1": 1.0}  # at the weight of rare facts, the many lines of aa1 to aa9 hide plain facts
 _DECIDED, _LEFT_OPEN = ("decision", "constraint", "role"), ("none", "open_item")
 _BESIDE = 0.04  # weight of decided lines without a counterpart, chosen by leaving out one writer of contrasts
 _FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete files
@@ -130,8 +129,8 @@ def examples_of(records: Sequence[Record]) -> Examples:
     examples = Examples([], [], [])
     for record in records:
         weight = _RARE if _share_of_facts([record]) < _RARE_SHARE else 1.0
-        if hand_of(record) in _NOTED_HANDS:
-            weight = 1.0
+        if (hand := hand_of(record)) in _WEIGHTS or hand.startswith("aa"):
+            weight = _WEIGHTS.get(hand, _EVERYDAY)
         if hand_of(record) in _PLAIN_HANDS:
             weight = _PLAIN
         if hand_of(record)[0] in _FILE_HANDS:

@@ -479,7 +479,7 @@ def test_the_log_says_which_decision_is_perhaps_superseded(
     opened("shop", "We use MySQL for the ledger.").share_decision("K1")
     (log,) = home.rglob("decision_log.md")
     if reworded:
-        edit(log, ("for the ledger.", "for the ledger always."))
+        edit(log, ("for the ledger.", "for the whole ledger."))
     app = opened("app", later := "We use PostgreSQL for the ledger instead of MySQL.")
     app.share_decision("K1")
     assert "(K1)\n\n*Perhaps superseded by K2.*\n\n*Shared by shop, K1.*" in log.read_text()
