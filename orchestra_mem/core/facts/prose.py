@@ -83,7 +83,7 @@ _ASKING = frozenset({"user", "human"})
 _ASKING_TYPES = frozenset({"nl_command", "user_message"})
 # Hardly anybody types more to a model: a longer message is mostly pasted reports, reviews and program output.
 _MOST_TYPED_CHARS = 2_000
-_MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|(?:agent|model)_(?:message|response|output|reply)|thinking)(?:_|$)")
+_MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|model_(?:message|response|output|reply)|thinking)(?:_|$)")
 _TALK_TYPES = re.compile(r"(?:^|_)(?:message|chat|talk|command|request|utterance)(?:_|$)")
 # If the mapping also has one of these keys, its reply is from a model.
 _PROMPTS = frozenset("prompt messages user_input user_prompt".split())
