@@ -78,7 +78,7 @@ _RARE_SHARE = 0.15
 _FACTS = 0.35  # share of facts by weight: the package's thresholds hold for it, whatever texts are added
 # Writers of short, plain lines: few examples that represent much of what people say.
 _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3", "x4"})
-_EVERYDAY, _WEIGHTS = 1.5, {"ab1": 1.0}  # at the weight of rare facts, the many lines of aa1 to aa9 hide plain facts
+_EVERYDAY, _WEIGHTS = 1.5, {"ab1": 1.0, "ab3": 3.0, "ab4": 3.0}
 _DECIDED, _LEFT_OPEN = ("decision", "constraint", "role"), ("none", "open_item")
 _BESIDE = 0.04  # weight of decided lines without a counterpart, chosen by leaving out one writer of contrasts
 _FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete files

@@ -109,7 +109,7 @@ def test_a_no_leaves_all_as_it_is(orchestrator: Orchestrator, answer: str) -> No
 @pytest.mark.parametrize(
     ("statement", "kind"),
     [
-        ("we dropped guest checkout because fraud went through the roof", MustKeepKind.DECISION),
+        ("we dropped guest checkout because of the fraud", MustKeepKind.DECISION),
         ("never store card numbers", MustKeepKind.CONSTRAINT),
         ("Nunca guardes los números de tarjeta.", MustKeepKind.CONSTRAINT),
         ("Lena is responsible for the refunds", MustKeepKind.ROLE),

@@ -24,17 +24,17 @@ from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import CUT, MustKeep, MustKeepKind, Operation
 
-THRESHOLD = 0.34
+THRESHOLD = 0.31
 """Least probability at which a sentence of notes, tickets or records counts as a fact."""
 # Threshold for conversation, where facts are rare. It and `_THRESHOLDS` were cross-validated by writer.
-_TALK_THRESHOLD = 0.43
+_TALK_THRESHOLD = 0.4
 _THRESHOLDS = {Voice.COMMIT: 0.61, Voice.MODEL: 0.77}  # models mostly narrate
 # Prior for the share of facts in a text: the share among the training sentences, and its weight in sentences.
 _TAUGHT_SHARE, _TAUGHT_WEIGHT = 0.45, 4
 _LEAST_SHARE = 0.15  # keeps near-certain facts above the threshold, however rare facts are in the text
 _STEPS = 8
 # Thresholds if a safety word or the field's name indicates a fact: a missed rule is worse than an extra one.
-_SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.2, 0.1
+_SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.14, 0.08
 _NARRATED_SAFETY_THRESHOLD = 0.5  # models and commits narrate: `it never sees the flag` is no rule
 _SURE = 0.55  # from this probability on, the classifier's kind is more reliable than a safety word's
 _QUOTED_THRESHOLD = 0.2  # threshold if a model quoted the sentence as a fact
