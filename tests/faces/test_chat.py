@@ -153,10 +153,10 @@ def test_a_passage_says_when_and_by_whom_and_stands_once(chat: Chat) -> None:
 def test_a_chat_begins_with_a_few_guesses(chat: Chat) -> None:
     """The first message of a chat gets up to three passages that only perhaps answer it, and says so; others none."""
     for name, street in (("Runa", "Birkenallee"), ("Odo", "Ahornring"), ("Tilde", "Lindenhof"), ("Veit", "Ulmenstieg")):
-        told = f"{name} zieht im Mai um und ist dann im {street} zu erreichen."
+        told = f"Im Mai war {name} zum Kaffee in der neuen Wohnung im {street}."
         chat.memory.record_operation("user_message", {"role": "user", "text": told}, agent="user")
     bury(chat.memory)
-    first, second = user("Wo finde ich jetzt Odo?"), user("Und wo finde ich Veit?")
+    first, second = user("Wo liegen jetzt die Wohnungen?"), user("Und wo finde ich Veit?")
     chat.say(first)
     chat.say(first, said("Odo?"), second)
     begun, _, later = (each["content"] for each in chat.sent())

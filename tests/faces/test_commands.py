@@ -237,7 +237,10 @@ def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:
 
 
 def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
-    """A person's edit is a version that `history` lists, `diff` compares and `restore` brings back word for word."""
+    """A person's edit is a version that `history` lists, `diff` compares and `restore` brings back word for word.
+
+    What has been recorded since that version stays.
+    """
     run("init")
     assert run("history", "work_plan") == "no earlier versions\n"
     plan = run.folder / ".obra" / "memory" / "work_plan.md"
@@ -251,7 +254,8 @@ def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
     assert f"(version {version['sequence']})" in run("diff", "work_plan", version["sequence"])
     assert run.json("diff", "work_plan", version["sequence"])["diff"] == run("diff", "work_plan", version["sequence"])
     assert "the previous text is kept as version" in run("restore", "work_plan", version["sequence"])
-    assert timeless(plan.read_text()) == timeless(edited)
+    restored, was = {*timeless(plan.read_text())}, {*timeless(edited)}
+    assert (restored - was, was - restored) == ({"- TODO: buy flour. (K2)"}, {"- None"})
     assert "oven" not in run("diff", "work_plan", version["sequence"])
     assert "no text was replaced" in run("restore", "work_plan", version["sequence"])
     assert run.json("restore", "work_plan", version["sequence"])["restored"] == version["sequence"]
