@@ -37,7 +37,7 @@ _CERTAIN = (
     (
         MustKeepKind.CONSTRAINT,
         r"^(?:please |warning: |note: )?(?:never(?! ?mind)|always|under no circumstances|do not|must not|no more than|"
-        r"at most|don't (?:ever )?(?:touch|deploy|push|merge|delete|use|send|share|commit|run|open|change|edit))\b|"
+        r"at most|don't (?:ever|touch|deploy|push|merge|delete|use|send|share|commit|run|open|change|edit))\b|"
         r"^(?:nobody|no one) .{2,40}\b(?:without|unless|before)\b|"
         r"^(?:niemals|nie |auf keinen fall|nunca|jamás|(?:está )?prohibido|ne jamais|(?:il est )?interdi|"
         r"никогда|нельзя|запрещ)|^.{0,12}(?:禁止|严禁|不得|不准)",
