@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_750,
+    "orchestra_mem": 55_740,
     "orchestra_mem/core": 13_920,
     "orchestra_mem/core/context": 1_300,
     "orchestra_mem/core/documents": 4_250,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_830,
     "orchestra_mem/compression": 1_810,
     "orchestra_mem/faces": 7_430,
-    "tests": 38_080,
+    "tests": 38_090,
     "benchmarks": 10_580,
 }
 MAX_MODULE_LINES = 400

@@ -11,7 +11,7 @@ from orchestra_mem.core.context.as_read import section_as_read
 from orchestra_mem.core.context.assembly import Epoch
 from orchestra_mem.core.context.items import Item, Part, Placement, placed
 from orchestra_mem.core.summaries.kept import KEPT
-from orchestra_mem.core.text import split_sentences, squeeze
+from orchestra_mem.core.text import neutralise, split_sentences, squeeze
 
 # Contexts to lay out at most: what takes the room of a repeat may be a repeat, too.
 _MOST_LAYOUTS = 3
@@ -37,7 +37,7 @@ def begin_once(items: Sequence[Item], begin: Callable[[Sequence[Item]], Epoch], 
     there, count = {(item.part, item.key) for item in items}, epoch.counter.count
     reason = "left out: the context has its text elsewhere"
     gone = [item for item in given if (item.part, item.key) not in there]
-    told = (placed(item, None, item.forms[-1], 0, count(item.forms[-1]), reason) for item in gone)
+    told = (placed(item, None, text := neutralise(item.forms[-1]), 0, count(text), reason) for item in gone)
     return replace(epoch, placements=(*epoch.placements, *told))
 
 
