@@ -78,7 +78,9 @@ _RARE_SHARE = 0.15
 _FACTS = 0.35  # share of facts by weight: the package's thresholds hold for it, whatever texts are added
 # Writers of short, plain lines: few examples that represent much of what people say.
 _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3", "x4"})
-_EVERYDAY, _WEIGHTS = 1.5, {"ab1": 1.0, "ab3": 3.0, "ab4": 3.0}
+# Writers, or the letters that their names begin with, whose records have another weight than their share of facts
+# would give: everyday text at the weight of rare facts hides plain rules.
+_WEIGHTS = {"aa": 1.5, "ab1": 1.0, "ab3": 3.0, "ab4": 3.0}
 _DECIDED, _LEFT_OPEN = ("decision", "constraint", "role"), ("none", "open_item")
 _BESIDE = 0.04  # weight of decided lines without a counterpart, chosen by leaving out one writer of contrasts
 _FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete files
@@ -128,12 +130,11 @@ def examples_of(records: Sequence[Record]) -> Examples:
     """Return the sentences of records as examples."""
     examples = Examples([], [], [])
     for record in records:
-        weight = _RARE if _share_of_facts([record]) < _RARE_SHARE else 1.0
-        if (hand := hand_of(record)) in _WEIGHTS or hand.startswith("aa"):
-            weight = _WEIGHTS.get(hand, _EVERYDAY)
-        if hand_of(record) in _PLAIN_HANDS:
+        hand, weight = hand_of(record), _RARE if _share_of_facts([record]) < _RARE_SHARE else 1.0
+        weight = _WEIGHTS.get(hand, _WEIGHTS.get(hand[:2], weight))
+        if hand in _PLAIN_HANDS:
             weight = _PLAIN
-        if hand_of(record)[0] in _FILE_HANDS:
+        if hand[0] in _FILE_HANDS:
             weight *= _FILE
         for operation, lines in operations_of(record):
             for field in fields_of(operation):

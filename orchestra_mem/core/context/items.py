@@ -225,9 +225,6 @@ class PartFill:
             known = self._known[index, form] = text, count_piece(self._counter, text)
         return known
 
-    def _full_cost(self, index: int) -> int:
-        return self._shown(index, len(self._items[index].forms) - 1)[1]
-
     def pieces(self) -> list[str]:
         """Return the border line and the shown forms; empty if no item is shown."""
         shown = [self._shown(index, form)[0] for index, form in enumerate(self._chosen) if form is not None]
@@ -239,7 +236,7 @@ class PartFill:
 
     def _placement(self, index: int, budget_tokens: int) -> Placement:
         item, form = self._items[index], self._chosen[index]
-        full = self._full_cost(index)
+        full = self._shown(index, self._whole[index] - 1)[1]
         offered = max(0, self._offered[index])
         if form is None and budget_tokens == 0:
             reason = "left out: the budget is 0 tokens"

@@ -83,7 +83,7 @@ class OrchestratorContext(MappingAccess):
         return all(p.form == p.forms - 1 or (p.form is None and p.text) for p in self.placements)
 
     def text(self, part: Part) -> str:
-        """Return the text of `part` without its border line; empty if the part shows nothing."""
+        """Return the text of `part` without its border line, with what another part shows in its place."""
         return "".join(p.text for p in self.placements if p.part is part)
 
     def render(self) -> str:
