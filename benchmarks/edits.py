@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -197,11 +196,8 @@ def measure(options: Options, report: Report) -> None:
     rounds = 1_000 if options.quick else 10_000
     lives: list[Life] = []
     for number in range(rounds // _ROUNDS):
-        project = Path(tempfile.mkdtemp(prefix="edits-"))
-        try:
-            life = live(number, _ROUNDS, project)
-        finally:
-            shutil.rmtree(project)
+        with tempfile.TemporaryDirectory(prefix="edits-") as folder:
+            life = live(number, _ROUNDS, Path(folder))
         lives.append(life)
         say(f"project {number}: { ({key: len(found) for key, found in life.found.items() if found}) }")
     tell(lives, report)

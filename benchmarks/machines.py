@@ -14,7 +14,6 @@ folders at the end. `shown_elsewhere`: time from the return of a save until both
 from __future__ import annotations
 
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -235,11 +234,8 @@ def measure(options: Options, report: Report) -> None:
     with tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as data:
         server = PostgresServer(Path(data))
         for number in range(1 if options.quick else 6):
-            root = Path(tempfile.mkdtemp(prefix="machines-"))
-            try:
-                lives.append(live(number, server, root))
-            finally:
-                shutil.rmtree(root)
+            with tempfile.TemporaryDirectory(prefix="machines-") as root:
+                lives.append(live(number, server, Path(root)))
             say(f"memory {number}: { ({key: len(found) for key, found in lives[-1].found.items() if found}) }")
         server.stop()
     notes = {

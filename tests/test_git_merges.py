@@ -132,8 +132,9 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
             folder = tmp_path / "anna"
             folder.mkdir()
             git(folder, "init", "-q", "-b", "main")
-            (folder / ".gitignore").write_text(".obra/*\n!.obra/memory\n.obra/memory/versions\n")
-            if way == "union":
+            versions = "" if way == "versions too" else ".obra/memory/versions\n"
+            (folder / ".gitignore").write_text(f".obra/*\n!.obra/memory\n{versions}")
+            if way in ("union", "versions too"):
                 (folder / ".gitattributes").write_text(f"{MEMORY}/** merge=union\n")
             git(folder, "add", ".")
             anna = opened("anna")
@@ -210,6 +211,23 @@ def test_what_a_person_ends_of_the_others_stays_ended_here(pair: Pair) -> None:
         assert "Never paint the rye bread" not in ben.path("project_state").read_text()
 
 
+def test_an_open_item_that_the_other_has_ticked_is_taken_over_once(pair: Pair) -> None:
+    """A ticked open item of the other's that is reworded here is one done task here, however often they merge."""
+    anna, ben = pair("union")
+    edit(anna.path("work_plan"), ("- TODO: weigh the rye bread", "- [x] TODO: weigh the rye bread"))
+    anna.known()
+    anna.commit()
+    edit(ben.path("work_plan"), ("weigh the rye bread", "weigh all the bread"))
+    ben.known()
+    for thing in ANNA[1:3]:
+        known = ben.merge(anna)
+        anna.record(thing)
+        anna.merge(ben)
+        titles = [title for _, title, _ in known.work.values()]
+        assert titles.count("TODO: weigh the rye bread before lunch.") == 1
+        assert known.doubled() == []
+
+
 def test_a_persons_prose_is_as_git_merges_it(pair: Pair) -> None:
     """A paragraph that one adds is in the other's document, and one that one deletes is deleted there."""
     anna, ben = pair("union")
@@ -224,6 +242,27 @@ def test_a_persons_prose_is_as_git_merges_it(pair: Pair) -> None:
     anna.merge(ben)
     assert "## Notes\n\nAsk Grace first.\n" in anna.path("project_state").read_text()
     assert "Ask Joan" not in anna.path("project_state").read_text()
+
+
+def test_versions_that_git_brings_are_not_taken_for_own_ones(pair: Pair) -> None:
+    """Even if both commit the versions too, what the other rewords is here in both wordings, and no line doubles."""
+    anna, ben = pair("versions too")
+    ben.record(BEN[0])
+    anna.record(ANNA[1])
+    anna.merge(ben)
+    ben.merge(anna)
+    anna.merge(ben)
+    anna.memory.flush_session()
+    edit(anna.path("decision_log"), ("keep the brass lamp in the cellar", "sell the brass lamp"))
+    anna.known()
+    anna.commit()
+    edit(ben.path("decision_log"), ("keep the rye bread in the cellar", "keep the rye bread in the attic"))
+    known = ben.merge(anna)
+    said = {fact.text for fact in known.facts.values() if fact.status is STANDING}
+    assert said > {"We decided to keep the brass lamp in the cellar.", "We decided to sell the brass lamp."}
+    rows = [re.sub(r" \(K\d+\)", "", row) for row in ben.path("decision_log").read_text().split("\n") if "(K" in row]
+    assert sorted(rows) == sorted({*rows})
+    assert known.doubled() == []
 
 
 @pytest.mark.parametrize("front", ["", 'ledger: "{}"\n', "ledger:   {}\n"])

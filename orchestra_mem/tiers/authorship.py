@@ -6,14 +6,14 @@ The live session document is compared with the text that the event log and the l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.blame import AddedLine, Names, Origin, Writer, carry, names_in, ranges
+from orchestra_mem.core.documents.blame import AddedLine, Origin, Writer, carry, names_in, ranges
 from orchestra_mem.core.documents.plan_lines import parse_row
 from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.errors import NotFoundError
@@ -96,7 +96,7 @@ class Authorship:
             time = datetime.fromisoformat(added.time.strip("\"' "))
         item = parse_row(line.lstrip(" \t")) if is_plan else None
         named = names_in(line)
-        if named == Names():
+        if not any(named.values()):
             named = names_in(added.title)
         return (item and self._work_origin(item.number)) or self._machine_origin(named, time)
 
@@ -114,16 +114,16 @@ class Authorship:
             return Origin(Writer.PERSON, operations, last.time)
         return Origin(Writer.AGENT if operations else Writer.MACHINE, operations, last.time)
 
-    def _machine_origin(self, named: Names, time: datetime | None) -> Origin:
-        for item in self.items(named.items[:1]) if named.items else ():
+    def _machine_origin(self, named: Mapping[str, Sequence[int]], time: datetime | None) -> Origin:
+        for item in self.items(named["M"][:1]) if named["M"] else ():
             writer = Writer.PERSON if item.author is Author.PERSON else Writer.AGENT
             return Origin(writer, ranges(item.operations), item.timestamp)
-        facts = self.session.ledger.must_keeps_by_id(named.facts) if named.facts else []
+        facts = self.session.ledger.must_keeps_by_id(named["K"]) if named["K"] else []
         if any(fact.author is Author.PERSON for fact in facts):
             # The words are the person's, even if the machine added the number.
             return Origin(Writer.PERSON, ranges(fact.operation for fact in facts if fact.operation), time)
-        operations = ranges([*named.operations, *(fact.operation for fact in facts)])
-        if named.summaries:
-            summary = self.session.ledger.summary(named.summaries[0])
+        operations = ranges([*named["op"], *(fact.operation for fact in facts)])
+        if named["S"]:
+            summary = self.session.ledger.summary(named["S"][0])
             return Origin(Writer.COMPACTOR, ((summary.first_operation, summary.last_operation),), summary.created)
-        return Origin(Writer.AGENT if named.operations else Writer.MACHINE, operations, time)
+        return Origin(Writer.AGENT if named["op"] else Writer.MACHINE, operations, time)

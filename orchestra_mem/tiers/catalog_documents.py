@@ -62,7 +62,7 @@ class CatalogDocuments(EditedDocuments):
         writer = DocumentWriter(
             ledger=self.ledger, store=self.store, clock=self.catalog.clock, names=self._agents, numbered=self._numbered,
             told=self._told, path=lambda name: self.folder / f"{shown_name(name)}.md", by_people=self._by_people,
-            keep_versions=self.keep_versions,
+            keep_versions=self.keep_versions, hidden=self._hidden,
         )  # fmt: skip
         super().__init__(writer)
         # The items of a lost database are in its documents.
@@ -89,6 +89,10 @@ class CatalogDocuments(EditedDocuments):
         items = self.items.by_number([int(number[1:]) for number in numbers if number[0] == "M"])
         gone = ItemStatus.DELETED
         return {f"M{item.number}" for item in items if item.author is Author.PERSON or item.status is gone}
+
+    def _hidden(self, numbers: Collection[str]) -> set[str]:
+        items = self.items.by_number([int(number[1:]) for number in numbers])
+        return {f"M{item.number}" for item in items if item.status not in (ItemStatus.LIVE, ItemStatus.PURGED)}
 
     @property
     def unseen(self) -> bool:
@@ -158,10 +162,10 @@ class CatalogDocuments(EditedDocuments):
             with self.lock, self.store.lock(), ExitStack() as others:  # all steps, even if one fails
                 others.callback(self.store.change_former, self.writers[0].path(document_name(agent)), without)
                 others.callback(self.ledger.change_former, document_name(agent), without)
-                for version in self.store.versions(document_name(agent)):
-                    text = self.store.read_version(version)
-                    if (kept := without(text)) != text:
-                        self.store.replace(Path(version.path), kept, expected=text, name="purge")
+                document = self.writers[0].path(document_name(agent))  # lines above a person's notes are still there
+                for path in [document, *(Path(each.path) for each in self.store.versions(document_name(agent)))]:
+                    if (text := self.store.read(path)) and (kept := without(text)) != text:
+                        self.store.replace(path, kept, expected=text, name="purge")
 
     @property
     def due(self) -> bool:

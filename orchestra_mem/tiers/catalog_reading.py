@@ -235,6 +235,8 @@ class CatalogReader:
         allowed = self.access.readable(agent)
         if where.tags:
             where = replace(where, tags=[tag_key(tag) for tag in where.tags])
+        if list(where.statuses) == [ItemStatus.LIVE]:
+            where = replace(where, live_at=self.clock())
         with self.audit.checking(agent, "list"):
             self.access.check_read(agent, where.agents or ())
         return where if allowed is None or where.agents is not None else replace(where, agents=sorted(allowed))

@@ -48,8 +48,8 @@ _TOLD_FOR = timedelta(days=1)
 # The database stores this character for each byte that is not UTF-8.
 _UNREADABLE = "\ufffd"
 _LOST = (
-    "{0} was {1} and was written anew, without {2} of people's lines; `orchestra-mem history {3}` lists its earlier "
-    "texts, and `restore` brings one back"
+    "{0} was {1}, without {2} of people's lines; `orchestra-mem history {3}` lists its earlier texts, and `restore` "
+    "brings one back"
 )
 _BACK = "{} was saved without front matter, so lines of the machine are back ({}); to delete any, keep the front matter"
 
@@ -81,6 +81,7 @@ class DocumentWriter:
             another ledger has numbered.
         by_people: Takes numbers such as `K12` or `#5`; returns those whose facts or items people wrote or removed.
         keep_versions: Number of versions written by the machine that are kept per document.
+        hidden: Takes numbers of catalog items; returns those of items that are hidden, but not purged.
     """
 
     ledger: Ledger
@@ -92,6 +93,7 @@ class DocumentWriter:
     told: Callable[[str], Mapping[str, Sequence[str]]]
     by_people: Callable[[Collection[str]], set[str]]
     keep_versions: int
+    hidden: Callable[[Collection[str]], set[str]] = lambda numbers: set()
     _is_busy: bool = field(default=False, init=False)
     _again_s: float = field(default=inf, init=False)
 
@@ -152,11 +154,20 @@ class DocumentWriter:
             texts[name] = EditedText(base=base, before=before, said=said, digest=digest(current), has_work=work)
             if not self._is_read(name, current, last):
                 self.ledger.resolve_notices(name, self.clock())
-            is_old = written_at(said) != written_at(current) and not self._is_read(name, current, last)
-            # The same editor may later save a change of this text, or undo back to it: keep it to compare with.
-            if is_old and not self._is_newest(name, current):
-                self._keep(name, current, last, VersionReason.EDIT)
+                self._keep_replaced(name, current, said, last)
         return texts
+
+    def _keep_replaced(self, name: str, current: str, said: str, last: WrittenDocument) -> None:
+        """Keep the texts of an edit of an older text; tell how many lines of people an older file takes away."""
+        is_old, read = written_at(said) != written_at(current), self._read_since(name, last)
+        is_back = digest(current) == last.digest or (is_old and self._origins.is_known(name, current))
+        if read and (is_old or is_back) and digest(self._origins.newest(name)) != read.file:
+            self._keep(name, read.text, last, VersionReason.EDIT)
+        if is_back:  # by an undo, or a program that puts files back
+            self._tell_lost(name, "put back to an earlier text", read.text if read else last.left or "", said)
+        # The same editor may later save a change of this text, or undo back to it: keep it to compare with.
+        if is_old and self._origins.newest(name) != current:
+            self._keep(name, current, last, VersionReason.EDIT)
 
     def _read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
         """Return the document as last read, None if the machine has written it since."""
@@ -195,9 +206,14 @@ class DocumentWriter:
         is_ahead = is_found or is_later(current, last.text or "")
         if is_ahead:
             before = without_unlisted(before, current)
-        is_newest = last.digest == digest(current) or is_ahead or written_at(current) == written_at(left)
+        newest = self._origins.newest(name)
+        seen = newest if read and digest(newest) == read.file else left  # an older text may have been read last
+        is_newest = is_ahead or written_at(current) == written_at(left) == written_at(seen)
         is_stale = not (last.left is None or is_newest) and bool(current.strip())
-        opened = self.numbered(name, self._origins.opened(name, current, left)) if is_stale else before
+        opened = before
+        if is_stale:
+            is_again = written_at(current) == written_at(seen)  # the same old text was edited further
+            opened = self.numbered(name, seen if is_again else self._origins.opened(name, current, left))
         if self.ledger.key and signers(current) and not is_ahead:
             current = without_others_numbers(current, (before, opened), partial(self.told, name))
         person = with_numbers_last(self.numbered(name, current), before)
@@ -205,10 +221,9 @@ class DocumentWriter:
             return before, person, is_ahead
         from orchestra_mem.core.documents.document_merge import apply_stale_edit
 
-        keys = {key for key in owned_keys(person).values() if key[0] in "KM#"}
-        # Someone has put back what the last read has and the machine's last text lacks: an older text does not undo it.
-        own = (self.by_people(keys) | keys.intersection(owned_keys(before).values())) - {*owned_keys(left).values()}
-        return with_removed_items(before, opened, person), apply_stale_edit(opened, left, person, own), False
+        keys = {key for key in owned_keys(person).values() if key[0] in "KM#"} - {*owned_keys(before).values()}
+        own = self.by_people(keys)
+        return with_removed_items(before, opened, person), apply_stale_edit(opened, before, person, own), False
 
     # Writing
 
@@ -287,15 +302,14 @@ class DocumentWriter:
             say = "%s is missing and is created again; its last text is kept as version %d (`orchestra-mem history %s`)"
             logger.warning(say, self.path(name), number, name)
         if not (plan.current or "").strip():
-            self._tell_lost(plan, read.text if read else last.left or "")
+            was = "missing" if plan.current is None else "empty"
+            self._tell_lost(name, f"{was} and was written anew", read.text if read else last.left or "", plan.merged)
 
-    def _tell_lost(self, plan: _Plan, before: str) -> None:
-        """Report that a missing or empty document is written anew, without the lines that people had in it."""
+    def _tell_lost(self, name: str, was: str, before: str, now: str) -> None:
+        """Report that a document lacks lines that people had in it. `was`: What has become of its file."""
         people = self.by_people({key for key in owned_keys(before).values() if key[0] in "KM#"})
-        count = len({*free_rows(before, people)}.difference(split_lines(plan.merged)))
-        was = "missing" if plan.current is None else "empty"
-        if count:
-            self.ledger.add_notice(plan.name, _LOST.format(self.path(plan.name), was, count, plan.name), self.clock())
+        if count := len({*free_rows(before, people)}.difference(split_lines(now))):
+            self.ledger.add_notice(name, _LOST.format(self.path(name), was, count, name), self.clock())
 
     def _confirm(self, name: str, text: str, left: str) -> None:
         self.ledger.confirm_write(name, text, digest(left), left)
@@ -321,7 +335,8 @@ class DocumentWriter:
         _, said, _ = self._edit_of(name, current, last)
         from orchestra_mem.core.documents.document_merge import merged
 
-        found = merged(last.text, text, said, {f"K{fact.id}" for fact in self.ended(said, text)})
+        keys = {key for key in owned_keys(said).values() if key[0] == "M"}
+        found = merged(last.text, text, said, {f"K{fact.id}" for fact in self.ended(said, text)} | self.hidden(keys))
         marked = mark(found)
         if current.strip() and not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))
@@ -340,7 +355,7 @@ class DocumentWriter:
         # The file and its author stay, but its text is recorded as written: an older text saved over it later deletes
         # nothing. For a file that a person wrote, no machine digest is recorded, so that saving the machine's last text
         # over the file counts as undoing the edits.
-        if not untouched and not self._is_newest(name, current):
+        if not untouched and self._origins.newest(name) != current:
             self._keep(name, current, last, VersionReason.EDIT)
         self.store.prune_versions(name, self.keep_versions)
         self.ledger.confirm_write(name, text, (untouched and last.digest) or "", current)
@@ -361,7 +376,7 @@ class DocumentWriter:
     def _keep(self, name: str, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
         """Keep a text as a version; if a person wrote it, first keep the machine's text that they edited."""
         author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
-        if author is Author.PERSON and last.left is not None and not self._is_newest(name, last.left):
+        if author is Author.PERSON and last.left is not None and self._origins.newest(name) != last.left:
             # Lines that the person deleted exist only in that text.
             self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT)
         return self._keep_version(name, text, author, reason)
@@ -369,12 +384,6 @@ class DocumentWriter:
     def _keep_version(self, name: str, text: str, author: Author, reason: VersionReason) -> Version:
         path = self.path(name)
         return self.store.keep_version(name, text, time=self.clock(), author=author, reason=reason, like=path)
-
-    def _is_newest(self, name: str, text: str) -> bool:
-        with suppress(StorageError):  # if the newest version cannot be read, the text is kept again
-            versions = self.store.versions(name)
-            return bool(versions) and self.store.read_version(versions[-1]) == text
-        return False
 
     def put(self, name: str, text: str, *, expected: str | None, reason: VersionReason, point: str) -> Version | None:
         """Write a person's complete text. Return the version that keeps the old text, None if there was no file.

@@ -30,7 +30,7 @@ from orchestra_mem.ports import Clock, DocumentStore, TokenCounter
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
-from orchestra_mem.tiers.fact_extractor import fact_changes
+from orchestra_mem.tiers.fact_changes import fact_changes
 from orchestra_mem.tiers.work_plan import WorkPlan
 from orchestra_mem.types import Author, DocumentName, Json, MustKeepStatus, Summary, VersionReason
 
@@ -135,11 +135,11 @@ class ShortForms:
                 "contexts show only as much of %s as fits: its short form was not shorter or failed the check", key[0]
             )
             return None
-        made = draft.summary(
-            number=number, session=session, level=0, operations=(0, 0, 0), times=(now, now), created=now
-        )
-        dropped = material.dropped_from(draft.text)
-        return replace(made, must_keeps=(), dropped=dropped, document=key[0], source=key[1])
+        return draft.summary(
+            id=number, session=session, level=0, first_operation=0, last_operation=0, operation_count=0, must_keeps=(),
+            dropped=material.dropped_from(draft.text), since=now, until=now, created=now, document=key[0],
+            source=key[1],
+        )  # fmt: skip
 
 
 def _key(name: DocumentName, block: Block) -> _Key:

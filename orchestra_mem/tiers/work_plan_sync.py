@@ -142,7 +142,7 @@ class Overview:
         last = {event.item: event for event in self._tracker.events(limit=_LOOKED_BACK) if event.field == "status"}
         done = sorted((event for event in last.values() if event.after == WorkStatus.DONE), key=lambda event: event.id)
         return [
-            Mention(item=self._tracker.item(event.item), words=f"done {event.time:%Y-%m-%d}")
+            Mention(item=self._tracker.item(event.item), words=f"done {event.time:%Y-%m-%d %H:%M:%S}")
             for event in done[-_MOST_DONE:]
         ]
 
@@ -190,8 +190,7 @@ class Overview:
 
 
 def _named(items: Sequence[WorkItem]) -> str:
-    names = [f"#{item.id}" for item in items[:5]]
-    return ", ".join(names) + (f" and {len(items) - 5:,} more" if len(items) > 5 else "")
+    return ", ".join(f"#{item.id}" for item in items[:5]) + (f" and {len(items) - 5:,} more" if len(items) > 5 else "")
 
 
 TAKEN_OUT = "its line was taken out of work_plan.md"

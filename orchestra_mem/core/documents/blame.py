@@ -17,10 +17,7 @@ from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.signature import written_at
 from orchestra_mem.types import Author
 
-_NAMES = re.compile(
-    r"\((?:op (?P<operation>\d{1,18})|K(?P<fact>\d{1,18})|M(?P<item>\d{1,18}))(?=[),; ])"
-    r"|\bSummary S(?P<summary>\d{1,18})\b"
-)
+_NAMES = re.compile(r"(?:\((?!S)|\bSummary (?=S))(?P<kind>op|K|M|S) ?(?P<number>\d{1,18})(?=[),;: ])")
 
 
 class Writer(StrEnum):
@@ -50,23 +47,10 @@ class AddedLine:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Numbers of the operations, must-keeps, summaries and catalog items that a text names, each ascending."""
-
-    operations: tuple[int, ...] = ()
-    facts: tuple[int, ...] = ()
-    summaries: tuple[int, ...] = ()
-    items: tuple[int, ...] = ()
-
-
-def names_in(text: str) -> Names:
-    """Find the numbers in the machine's lines: `(op 7)`, `(K12)`, `Summary S3`, `(M4)`."""
-    found: dict[str, set[int]] = {"operation": set(), "fact": set(), "summary": set(), "item": set()}
-    for match in _NAMES.finditer(text):
-        if match.lastgroup:
-            found[match.lastgroup].add(int(match[match.lastgroup]))
-    return Names(*(tuple(sorted(numbers)) for numbers in found.values()))
+def names_in(text: str) -> dict[str, list[int]]:
+    """Find the numbers in the machine's lines, ascending, by kind: `(op 7)`, `(K12)`, `(M4)`, `Summary S3`."""
+    named = {(found["kind"], int(found["number"])) for found in _NAMES.finditer(text)}
+    return {kind: sorted(number for each, number in named if each == kind) for kind in ("op", "K", "M", "S")}
 
 
 def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:

@@ -68,6 +68,11 @@ def _as_in(theirs: str, *texts: str) -> Iterator[str]:
     """Yield texts with times of writing and numbers of facts and items (`K12`, `M4`, `#5`) taken from `theirs`."""
     times = {found["key"]: found[0] for found in _TIME.finditer(theirs)}
     numbered = {_NUMBER.sub("", row): row for row in theirs.split("\n") if _NUMBER.search(row)}
+    known = {*_NUMBER.findall(theirs)}
     for text in texts:
         text = _TIME.sub(lambda found: times.get(found["key"], found[0]), text)
-        yield "\n".join(numbered.get(row, row) for row in text.split("\n"))
+        # A number that `theirs` lacks is that of a deleted line, which came back under another.
+        yield "\n".join(
+            row if known.intersection(_NUMBER.findall(row)) else numbered.get(_NUMBER.sub("", row), row)
+            for row in text.split("\n")
+        )

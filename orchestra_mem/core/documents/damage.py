@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.conflicts import faults
-from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, without_front_matter
+from orchestra_mem.core.documents.markdown import PIN, fenced_rows, front_matter_fault, without_front_matter
 from orchestra_mem.core.documents.owned_lines import owned_lines
 
 # Ten times the largest document for a context window of a million tokens; more was probably pasted by mistake.
@@ -26,13 +26,10 @@ _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _PLAIN_FRONT = re.compile(
     r"---\r?\n(?:[a-z_]+: (?:[A-Za-z][\w ./-]*|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+|\"[^\"\\\n]*\")\r?\n)+---\r?(?:\n|\Z)"
 )
-_FENCED = re.compile(
-    r"^ {0,3}(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^ {0,3}(?P=fence)[`~]*[ \t\r]*$", re.DOTALL | re.MULTILINE
-)
 # Front matter as this program writes it, below the top of a document.
 _FRONT_BELOW = re.compile(r"^---[ \t]*\r?\n(?=format: )(?:[a-z_]+:[^\n]*\n)+---[ \t]*\r?$", re.MULTILINE)
 _NUMBER = re.compile(r"\(([KM])(\d{1,18})\)")
-_GIT_MARKER = re.compile(r"^(?P<marker><{7}|>{7}|\|{7}) [^\n]*$", re.MULTILINE)
+_GIT_MARKER = re.compile(r"(?P<marker><{7}|>{7}|\|{7}) ")
 _AS_TEXT = "it is served as plain text"
 _LEFT = "and the file is not changed"
 
@@ -129,21 +126,16 @@ def _second_fronts(text: str) -> Iterator[tuple[int, str]]:
     if rest.startswith("---") and front_matter_fault(rest) is None:
         yield text.count("\n", 0, start) + 1, problem
         start += len(rest) - len(without_front_matter(rest))
-    if not _FRONT_BELOW.search(text, start):
-        return
-    for match in _FRONT_BELOW.finditer(_without_fenced(text), start):
-        yield text.count("\n", 0, match.start()) + 1, problem
+    rows = [text.count("\n", 0, match.start()) for match in _FRONT_BELOW.finditer(text, start)]
+    fenced = fenced_rows(text) if rows else ()
+    yield from ((row + 1, problem) for row in rows if row not in fenced)
 
 
 def _git_markers(text: str) -> Iterator[tuple[int, str]]:
     if "<<<<<<<" not in text and ">>>>>>>" not in text:
         return
-    line, at = 1, 0
-    for match in _GIT_MARKER.finditer(_without_fenced(text)):
-        line, at = line + text.count("\n", at, match.start()), match.start()
-        yield line, f"a git conflict marker ({match['marker']}): keep one of the two texts and delete the markers"
-
-
-def _without_fenced(text: str) -> str:
-    """Blank out fenced code, keeping the length of the text and its lines."""
-    return _FENCED.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    fenced = fenced_rows(text)
+    for row, line in enumerate(text.split("\n")):
+        if row not in fenced and (found := _GIT_MARKER.match(line)):
+            marker = found["marker"]
+            yield row + 1, f"a git conflict marker ({marker}): keep one of the two texts and delete the markers"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -38,9 +38,10 @@ _MOST_TAKEN_BACK = 4
 _MARK = "\0"
 _LIST_MARK = re.compile(r"\A(?:[-*+]|\d{1,9}[.)]) ")
 _MARKED = re.compile(rf"{_MARK}[^\r\n]*")
-# A fact's list item that is neither ticked nor struck out.
+# A list item that is neither ticked nor struck out.
 _ITEM = re.compile(
-    r"(?P<mark>(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[ \] )?)(?!\[|~~)(?P<said>.+?)(?P<number>\s*\(K\d+\).*)", re.DOTALL
+    r"(?P<mark>(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[ \] )?)(?!\[|~~)(?P<said>.+?)(?P<number>\s*\([KM]\d+\).*|\s*\Z)",
+    re.DOTALL,
 )
 
 
@@ -51,7 +52,8 @@ def merged(base: str | None, machine: str, person: str | None, ended: Container[
         base: Last text of the machine; None if it has never written the document.
         machine: New text of the machine, rendered after the person's edits of the machine's lines were stored.
         person: Current text of the document; None if there is none.
-        ended: Numbers of facts that no longer stand. One with a person's notes below it stays above them, struck out.
+        ended: Numbers of facts and catalog items that no longer stand. A line of the machine with a person's notes
+            below it stays above them, struck out if it has ended or is no next step any more.
     """
     if person is None or not person.strip():
         return Merged(text=machine)
@@ -192,7 +194,7 @@ def _agreed(
 ) -> tuple[str, str, str]:
     """Return the three texts with a common row for each identity that both machine and person have.
 
-    An unchanged row that the machine no longer has is removed, but no fact with notes below. A fact or work item that
+    An unchanged row that the machine no longer has is removed, but not above a person's notes. A fact or work item that
     the person removed comes back if the machine still has it, unless `free` is given, or a row that is no list item has
     the fact. `free`: The person's rows that must not change; None if the person's edits are already in the ledgers.
     `reworded`: List to extend with the rows that both sides reworded, as (base, machine, kept). `ended`: See `merged`.
@@ -201,11 +203,8 @@ def _agreed(
     if has_work(machine):
         base, person = with_work_heading(base), with_work_heading(person)
     lines = _lines(base, machine, person)
-    old, new, own = (by_identity((line.key, line) for line in each) for each in lines)
+    old, new, own = (by_identity((line.key, line) for line in each if line.key) for each in lines)
     in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
-    unnamed = own.pop("", ())
-    for changed, each in (in_base, old), (in_machine, new):
-        changed |= _reformatted(each.pop("", ()), unnamed)
     for key, copies in own.items():
         was, now = (each[key][0] if key in each else None for each in (old, new))
         mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
@@ -221,13 +220,13 @@ def _agreed(
             if reworded is not None and len({*map(_words, said)}) == len(said):
                 reworded.append((was.row if was else "", now.row, row))
             in_base |= at_line(was, row) if was else {}
-        elif key[0] == "K" and _has_notes(person, mine):
+        elif (key[0] == "K" or key in ended or (_is_work(key) and not ahead)) and _has_notes(person, mine):
             in_base |= at_line(was, None) if was else {}
-            in_person |= at_line(mine, _ITEM.sub(r"\g<mark>~~\g<said>~~\g<number>", mine.row)) if key in ended else {}
+            in_person |= at_line(mine, _struck(mine.row)) if key in ended or key[0] == "@" else {}
         elif was:
             taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
             in_base |= at_line(was, mine.row if taken_back else None)
-        elif key[0] == "@" and " " not in key and not ahead:
+        elif key[0] == "@" and _is_work(key) and not ahead:
             in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
     loose = LooseFacts([person])
     for key in old.keys() - own.keys():
@@ -241,6 +240,14 @@ def _agreed(
         if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
             changed[line.place] = f"{shown}{_MARK}{line.section}"
     return with_rows(base, in_base), with_rows(machine, in_machine), with_rows(person, in_person)
+
+
+def _is_work(key: str) -> bool:
+    return key[0] in "#@" and " " not in key  # no mention in another list
+
+
+def _struck(row: str) -> str:
+    return _ITEM.sub(r"\g<mark>~~\g<said>~~\g<number>", row)
 
 
 def _has_notes(text: str, line: OwnedLine) -> bool:
@@ -283,16 +290,6 @@ def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
         [line for line in owned_lines(text, alike) if line.key[:1] != "-" or line.section in machines]
         for text in (base, machine, person)
     ]
-
-
-def _reformatted(lines: Iterable[OwnedLine], own: Iterable[OwnedLine]) -> dict[int, str | None]:
-    """Map lines of the machine to the same lines of the person, which a formatter has given another mark or wrapped."""
-    formatted = {_form(line): line.row for line in own if is_machines(squeeze(line.row))}
-    found: dict[int, str | None] = {}
-    for line in lines:
-        if row := formatted.get(_form(line)):
-            found |= at_line(line, row)
-    return found
 
 
 def with_work_heading(text: str) -> str:

@@ -237,7 +237,8 @@ def _decision_entry(fact: MustKeep, *, doubted: bool) -> str:
 
 
 def _decision_line(fact: MustKeep, *, doubted: bool) -> str:
-    return f"- [{fact.timestamp:%Y-%m-%d}] {brief(squeeze(fact.text))} (K{fact.id}){state_of(fact, doubted=doubted)}\n"
+    state = state_of(fact, doubted=doubted)
+    return f"- [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {brief(squeeze(fact.text))} (K{fact.id}){state}\n"
 
 
 def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:

@@ -85,11 +85,13 @@ def taken_in(text: str, before: str, told: Wordings) -> str:
     own = {line.key: line.row for line in reversed(owned_lines(before)) if line.key}
     known = {_bare(words): number for number, wordings in told.items() for words in wordings if words}
     known |= {words: number for number, words in _numbered(before)}
+    # A box that is a fact there was read as work here.
+    known = {words.rpartition("\n")[2]: number for words, number in known.items() if number[:1] == "#"} | known
     cut = {words: number for words, number in known.items() if words.endswith(_CUT)}
     changed: dict[int, str | None] = {}
     new: set[int] = set()
     for line, words in zip(lines, _words_of(lines), strict=True):
-        if not line.key and (line.row in there or line.fact is None or is_machines(line.row)):
+        if not line.key and line.row in there:
             continue
         key = line.key if line.key[:1] in ("=", "-", "@") else _known(words, known, cut)
         if key is None and not (line.fact and line.fact.state.startswith(" (superseded")):
@@ -98,7 +100,8 @@ def taken_in(text: str, before: str, told: Wordings) -> str:
             cut |= {said: "" for said in words if said.endswith(_CUT)}
             changed |= at_line(line, _unnumbered(line, changed))
         else:
-            changed |= at_line(line, own.pop(key or "", None))
+            is_work = (key or "")[:1] == "#" and not line.plan
+            changed |= at_line(line, None if is_work else own.pop(key or "", None))
     rows = split_lines(text)
     gone = [place for place in _explanations(text, new) if rows[place] not in there]
     other = with_rows(text, dict.fromkeys(gone) | changed)

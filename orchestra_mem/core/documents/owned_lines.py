@@ -122,7 +122,7 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnedLine:
-    """A line with an identity (`key`), a possible new fact, or a list item of the machine's; `key` is "" for these.
+    """A line with an identity (`key`), or a possible new fact, whose `key` is "".
 
     `place`: Line index from 0. `row`: Its text; the rows that continue a list item follow after line feeds. `section`:
     Title of the section, in lower case. A line with a box has both `fact` and `plan`: it is a work item if the memory
@@ -157,7 +157,7 @@ class Difference(Generic[T]):
 # Reading and writing a document parses the same few texts several times.
 @lru_cache(maxsize=16)
 def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine, ...]:
-    """Return the lines of a document that have an identity, may be facts, or are the machine's list items, in order.
+    """Return the lines of a document that have an identity or may be facts, in order.
 
     Rows in `but` are skipped, except work, next steps and `- None`. Facts are never indented or quoted. An unnumbered
     line below an entry belongs to the entry, which in the shared log ends with its "Shared by" line.
@@ -191,7 +191,7 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
                 key = f"-{section}"
             elif count := _COUNTER.match(row):
                 key = "=" + count["key"].lstrip("-*+ \t")
-            elif fact or (MARK.match(row) and is_machines(row)):
+            elif fact:
                 key = ""
             else:
                 continue

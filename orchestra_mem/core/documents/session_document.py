@@ -140,7 +140,7 @@ def summary_block(summary: Summary) -> str:
     return f"{heading} (level {summary.level})\n\n{summary.text.rstrip()}\n\n"
 
 
-def apply_summaries(text: str, standing: Sequence[Summary], owners: Mapping[int, int]) -> str:
+def apply_summaries(text: str, standing: Sequence[Summary], merged: Mapping[int, int]) -> str:
     """Replace entries and summaries by the summaries in `standing` that cover them. Idempotent.
 
     A summary is inserted only if it replaces something, so one that a person deleted does not come back. Pinned blocks
@@ -149,14 +149,15 @@ def apply_summaries(text: str, standing: Sequence[Summary], owners: Mapping[int,
     Args:
         text: The document.
         standing: Summaries of the session that no other summary covers, in the order of their operations.
-        owners: For each covered summary, the id of the summary in `standing` that covers it.
+        merged: The first operation of each summary that has been merged into others.
     """
     document = SessionDocument.parse(text)
     kept: list[Part] = []
     wanted: set[int] = set()
     for part in document.parts:
-        owner = _owner(part, standing, owners)
-        if owner:
+        operation = part.operation or merged.get(part.summary, 0)
+        owner = next((s.id for s in standing if s.first_operation <= operation <= s.last_operation), 0)
+        if owner and not part.block.pinned:
             wanted.add(owner)
         else:
             kept.append(part)
@@ -169,17 +170,6 @@ def apply_summaries(text: str, standing: Sequence[Summary], owners: Mapping[int,
         if summary.id in wanted and summary.id not in shown:
             _place(kept, summary, firsts)
     return SessionDocument(tuple(kept)).text()
-
-
-def _owner(part: Part, standing: Sequence[Summary], owners: Mapping[int, int]) -> int:
-    """Return the summary that covers a part, 0 if there is none or the part is pinned."""
-    if part.block.pinned:
-        return 0
-    if part.summary:
-        return owners.get(part.summary, 0)
-    if not part.operation:
-        return 0
-    return next((s.id for s in standing if s.first_operation <= part.operation <= s.last_operation), 0)
 
 
 def _with_section(parts: list[Part]) -> list[Part]:
