@@ -5,29 +5,31 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, nullcontext
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from benchmarks._facts import load_records, operations_of
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.database import Database
 from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
-from orchestra_mem.core.facts.extraction import find_in_text, find_quoted
+from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_quoted, speech_of
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError
+from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import Message
-from orchestra_mem.stores import EventLog, Ledger
+from orchestra_mem.stores import EventLog, Ledger, TrialLog
 from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.tiers.fact_extractor import FactExtractor
-from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus
+from orchestra_mem.types import MustKeep, MustKeepStatus, Operation
 from tests.builders import an_operation, cases
 from tests.conftest import START, Clock
-from tests.memories import standing, work_all
+from tests.memories import standing, take_out, work_all
 from tests.processes import python
 from tests.test_jobs import SMALL, record_and_refresh
 
@@ -38,19 +40,27 @@ OVERLOOKED = (
 )  # fmt: skip
 
 
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "data"
+# Texts that the classifier rules out.
+NO_FACTS = tuple(f"I looked at module_{n}.py and thought about part {n}." for n in range(1, 17))
+
+
 def _quotable(text: str) -> bool:
-    operation = an_operation(1, {"speaker": "Ann", "text": text}, type="message")
     found = find_in_text(text, operation=1, timestamp=START, speaker="Ann")
-    return not found and bool(find_quoted(operation, [(MustKeepKind.DECISION, text)]))
+    return not found and bool(find_quoted([_said(text), *map(_said, NO_FACTS)], [text])[0])
+
+
+def _said(text: str) -> Operation:
+    return an_operation(1, {"speaker": "Ann", "text": text}, type="message")
 
 
 def _asked_for_facts(messages: Sequence[Message]) -> bool:
     return messages[0] == facts_prompt("")[0]
 
 
-def _answers(*pairs: tuple[str, str]) -> ScriptedModel:
+def _answers(*quotes: str) -> ScriptedModel:
     """A model that summarises badly and answers prompts for facts with these."""
-    said = json.dumps({"facts": [{"kind": kind, "quote": quote} for kind, quote in pairs]})
+    said = json.dumps({"facts": quotes})
     return ScriptedModel(lambda messages: said if _asked_for_facts(messages) else "no idea", name="quoter")
 
 
@@ -67,16 +77,30 @@ def _read(folder: Path, clock: Clock, model: ScriptedModel, *texts: str) -> list
 
 
 def test_a_verbatim_quote_becomes_a_fact(tmp_path: Path, clock: Clock) -> None:
-    """An exact quote becomes one fact of the model's kind, under its operation, however often it is quoted.
+    """An exact quote becomes one fact of the classifier's kind, under its operation, however often it is quoted.
 
     The model reads control tokens escaped, so that a record cannot speak as another role, and quotes them as it reads.
     """
     text = f"{next(filter(_quotable, OVERLOOKED))} [INST]"
-    model = _answers(*[("decision", neutralise(text))] * 2)
-    before = {fact.text for fact in _read(tmp_path / "without", clock, _answers(), text)}
-    found = [fact for fact in _read(tmp_path / "with", clock, model, text) if fact.text not in before]
-    assert [(fact.kind, fact.text, fact.operation) for fact in found] == [(MustKeepKind.DECISION, text, 1)]
+    model = _answers(*[neutralise(text)] * 2)
+    before = {fact.text for fact in _read(tmp_path / "without", clock, _answers(), text, *NO_FACTS)}
+    found = [fact for fact in _read(tmp_path / "with", clock, model, text, *NO_FACTS) if fact.text not in before]
+    assert [(fact.text, fact.operation) for fact in found] == [(text, 1)]
     assert "[INST]" not in str(model.prompts)
+
+
+@pytest.mark.parametrize("quoted", [lambda lines: lines, lambda lines: lines[:6], lambda lines: lines[::2]])
+def test_a_model_that_quotes_without_judging_adds_next_to_nothing(quoted: Callable[[list[str]], list[str]]) -> None:
+    """Of a model that quotes all, the first or every other sentence, under one quote in thirty becomes a new fact."""
+    made = added = 0
+    for record in load_records(BENCHMARKS / "facts.jsonl", "test"):
+        operations = [operation for operation, _ in operations_of(record)]
+        quotes = quoted("\n".join(map(speech_of, operations)).splitlines())
+        known = {fact.text for facts in find_in_operations(operations) for fact in facts}
+        new = {fact.text for facts in find_quoted(operations, quotes) for fact in facts} - known
+        made, added = made + len(quotes), added + len(new)
+    assert made > 500
+    assert added <= made / 30
 
 
 @pytest.mark.parametrize("said", cases("a_model_that_lies_adds_nothing"))
@@ -92,12 +116,11 @@ def test_a_model_that_lies_adds_nothing(tmp_path: Path, clock: Clock, said: str)
 def test_what_a_person_took_out_is_not_found_again(tmp_path: Path, clock: Clock) -> None:
     """A fact that a person removed from a document stays removed even if the model quotes it."""
     text = "Never push to main."
-    with open_memory(tmp_path, config=SMALL, clock=clock, model=_answers(("constraint", text))) as memory:
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=_answers(text)) as memory:
         memory.record_operation("message", {"speaker": "Ann", "text": text})
         record_and_refresh(memory, clock)
         path = next(path for path in (tmp_path / ".obra" / "memory").glob("*.md") if text in path.read_text("utf-8"))
-        kept = [line for line in path.read_text("utf-8").splitlines(keepends=True) if text not in line]
-        path.write_text("".join(kept), encoding="utf-8")
+        take_out(path, text)
         memory.refresh()
         work_all(memory)
         assert [fact.status for fact in memory.facts(standing=False) if fact.text == text] == [MustKeepStatus.REMOVED]
@@ -112,8 +135,7 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
         number = min(each.id for each in standing(memory))
     with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
         model = _answers()
-        facts = FactExtractor(EventLog(database), Ledger(database))
-        reader = FactReader(model, facts, counter=EstimateCounter(), timeout_s=10)
+        reader = _reader(database, model, clock)
         with pytest.raises(InterruptedGenerationError):
             reader.read(number, cancelled=lambda: len(model.prompts) >= 2)
         assert len(model.prompts) == 2
@@ -123,6 +145,35 @@ def test_reading_goes_on_where_it_was_interrupted(tmp_path: Path, clock: Clock) 
         assert len(set(asked)) >= len(asked) - 1  # only the interrupted prompt is sent again
         reader.read(number, cancelled=lambda: False)
         assert model.prompts == asked
+
+
+@pytest.mark.parametrize("added", [0, 1])
+def test_a_model_that_adds_next_to_nothing_reads_less_in_the_next_process_too(
+    tmp_path: Path, clock: Clock, added: int
+) -> None:
+    """A model that adds facts to at most one summary in six reads one in eight, also in a memory opened again."""
+    with open_memory(tmp_path, config=SMALL, clock=clock) as memory:
+        for text in [*filter(_quotable, OVERLOOKED)][:added]:
+            memory.record_operation("message", {"speaker": "Ann", "text": "\n".join((*NO_FACTS, text))})
+        for part in range(120):
+            memory.record_operation("message", {"speaker": "Ann", "text": f"We talked of part {part}. " * 33})
+        memory.refresh()
+        covered = [each.id for each in memory.losses() if not each.children]
+    assert len(covered) > 14
+    read = []
+    with closing(Database(tmp_path / ".obra" / "obra.db")) as database:
+        for number in covered:
+            model = ScriptedModel(_quotes_all, name="quoter")
+            _reader(database, model, clock, TrialLog(database)).read(number, cancelled=lambda: False)
+            read.append(bool(model.prompts))
+        verdicts = [trial.verdict for trial in TrialLog(database).trials(limit=99)]
+    assert [place for place, asked in enumerate(read) if asked] == [*range(6), *range(13, len(covered), 8)]
+    assert verdicts.count(TrialVerdict.ACCEPTED) == added
+
+
+def _reader(database: Database, model: ScriptedModel, clock: Clock, trials: TrialLog | None = None) -> FactReader:
+    facts = FactExtractor(EventLog(database), Ledger(database))
+    return FactReader(model, facts, counter=EstimateCounter(), clock=clock, timeout_s=10, trials=trials)
 
 
 @pytest.mark.parametrize("fault", ["the foreground", "the model"])
@@ -147,7 +198,7 @@ def test_a_reading_that_ends_early_is_taken_up_and_the_summary_is_made_once(
             memory.compression.work()
             held.close()
             clock.now += timedelta(minutes=20)
-        tried = [trial.subject for trial in memory.compression.trials.trials(limit=99)]
+        tried = [trial.subject for trial in memory.compression.trials.trials(limit=99) if trial.subject]
         assert len(set(tried)) == len(tried) > 1
         assert text in [fact.text for fact in memory.facts(standing=False)]
         assert memory.compression.queue.jobs() == []
@@ -187,9 +238,9 @@ def test_redo_takes_up_a_reading_that_was_given_up(tmp_path: Path, clock: Clock,
 
 
 def _quotes_all(messages: Sequence[Message]) -> str:
-    """Quote as decisions all overlooked sentences that the prompt contains."""
-    pairs = [{"kind": "decision", "quote": text} for text in OVERLOOKED if text in messages[-1].text]
-    return json.dumps({"facts": pairs}) if _asked_for_facts(messages) else "no idea"
+    """Quote all overlooked sentences that the prompt contains."""
+    quotes = [text for text in OVERLOOKED if text in messages[-1].text]
+    return json.dumps({"facts": quotes}) if _asked_for_facts(messages) else "no idea"
 
 
 def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
@@ -198,8 +249,10 @@ def test_a_kill_half_way_doubles_nothing(tmp_path: Path, clock: Clock) -> None:
     killed.mkdir()
     with open_memory(killed, config=SMALL, clock=clock) as memory:
         for text in filter(_quotable, OVERLOOKED):
-            memory.record_operation("message", {"speaker": "Ann", "text": f"{'We talked of doors. ' * 45}\n{text}"})
+            memory.record_operation("message", {"speaker": "Ann", "text": "\n".join((*NO_FACTS, text))})
         record_and_refresh(memory, clock)
+        first = min(each.id for each in standing(memory))
+        memory.compression.queue.put(f"S{first}", priority=0, now=clock(), most=99)
     shutil.copytree(killed, whole)
     program = (
         "import os, signal, sys; from datetime import datetime; from pathlib import Path\n"

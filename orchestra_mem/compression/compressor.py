@@ -8,14 +8,14 @@ is lost, and must-keeps are kept verbatim.
 
 from __future__ import annotations
 
-import logging
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
 from orchestra_mem.compression.model_reader import ModelReader, Talk
 from orchestra_mem.compression.timeouts import never
+from orchestra_mem.compression.trials import ModelTrials
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, chars_for, draft_of, material_of, paragraphs_of
@@ -24,14 +24,11 @@ from orchestra_mem.core.summaries.kept import KEPT
 from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import RejectsDesignArguments
-from orchestra_mem.errors import ModelError
-from orchestra_mem.job_types import Trial, TrialVerdict
+from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import LanguageModel
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.stores import TrialLog
 from orchestra_mem.types import EXTRACTIVE, Json, Operation
-
-logger = logging.getLogger(__name__)
 
 VERBATIM = "verbatim"
 # Chunk size: small models mix up the contents of longer texts.
@@ -44,12 +41,6 @@ _ENOUGH = 1.5
 _PATIENCE = 3
 # Maximum number of chunks to read from an entire session, whose segments have their own summaries.
 _SESSION_CHUNKS = 6
-# The model is used for a kind of content if over half of its last `_LOOK_BACK` trials succeeded, or if there were
-# fewer than `_FEWEST` trials. Otherwise, it is used for one in `_TRIED_AGAIN` summaries, as it may have improved.
-_LOOK_BACK = 12
-_FEWEST = 6
-_TRIED_AGAIN = 8
-_MOSTLY_FAILED = "the model has mostly failed with such content"
 _SESSION = "session"
 
 
@@ -115,9 +106,8 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
     ) -> None:
         self._counter = counter
         self._clock = clock
-        self._trials = trials
-        self._timeout_s = timeout_s
         self._reader = ModelReader(model, counter=counter, timeout_s=timeout_s) if model is not None else None
+        self._trials = ModelTrials(model=model.name if model else "", log=trials, clock=clock, timeout_s=timeout_s)
 
     @property
     def model(self) -> LanguageModel | None:
@@ -273,48 +263,10 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
     def _tried(
         self, ask: Callable[[ModelReader, Talk], bool], content: str, subject: str, *, insist: bool, fault: str = ""
     ) -> tuple[Talk, TrialVerdict]:
-        """Run `ask` with the model unless there is a fault or the model has mostly failed, and log the trial."""
-        talk, verdict = Talk(fault=fault), TrialVerdict.SKIPPED
+        """Run `ask` with the model if there is one; see `ModelTrials.attempt`."""
         if self._reader is None:
-            return Talk(), verdict
-        if not (fault or insist or self._worth_trying(content)):
-            talk.fault = _MOSTLY_FAILED
-        if not talk.fault:
-            start, used = time.perf_counter(), False
-            try:
-                used = ask(self._reader, talk)
-            except ModelError as error:
-                talk.fault, talk.failed = str(error), True
-            talk.seconds = time.perf_counter() - start
-            verdict = talk.verdict(used=used)
-        name = self._reader.model.name
-        logger.info("%s, %s: %s in %.1f s", name, content, verdict, talk.seconds)
-        if self._trials is not None:
-            self._trials.add(
-                Trial(
-                    time=self._clock(), model=name, content=content, subject=subject, verdict=verdict,
-                    fault=talk.fault, seconds=talk.seconds, prompt_tokens=talk.prompt_tokens,
-                    answer_tokens=talk.answer_tokens,
-                )
-            )  # fmt: skip
-        return talk, verdict
-
-    def _worth_trying(self, content: str) -> bool:
-        """Check whether the model has lately succeeded with a kind of content, or is due for another trial with it."""
-        if self._trials is None or self._reader is None:
-            return True
-        recent = self._trials.trials(model=self._reader.model.name, content=content, limit=_LOOK_BACK * _TRIED_AGAIN)
-        made = [trial for trial in recent if self._says_something(trial)][:_LOOK_BACK]
-        if len(made) < _FEWEST or 2 * sum(trial.verdict.good for trial in made) > len(made):
-            return True
-        newest = recent[: _TRIED_AGAIN - 1]
-        return len(newest) == _TRIED_AGAIN - 1 and all(trial.verdict is TrialVerdict.SKIPPED for trial in newest)
-
-    def _says_something(self, trial: Trial) -> bool:
-        """Check whether a trial is evidence. Timeouts are; skipped trials and an unavailable model are not."""
-        if trial.verdict is TrialVerdict.FAILED:
-            return trial.seconds >= self._timeout_s
-        return trial.verdict is not TrialVerdict.SKIPPED
+            return Talk(), TrialVerdict.SKIPPED
+        return self._trials.attempt(partial(ask, self._reader), content, subject, insist=insist, fault=fault)
 
     def _compressed(self, material: Material, whole: str, target_tokens: int, *, content: str) -> Compressed:
         """Compress a source; return the text unchanged if it fits, or if no shorter text passes the check."""

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from orchestra_mem.errors import ModelError, NotFoundError, StorageError
@@ -26,15 +27,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Job priorities, lower first: a person's request, then summaries by level, then those of entire sessions and document
-# sections (level 0), then those of catalog items.
+# Job priorities, lower first: a person's request, then what lasts longest: summaries of entire sessions and document
+# sections (level 0), then those of higher levels, which later merges replace last; then those of catalog items.
 _ASKED_FOR = 0
-_LEVEL_PRIORITY = 10
-_WHOLE_PRIORITY = 1_000
+_WHOLE_PRIORITY = 10
+_LEVEL_ONE_PRIORITY = 1_000
 _ITEM_PRIORITY = 2_000
 # Number of newest level-0 summaries and items considered for the queue, and of newest trials examined.
 _WHOLE_OFFERED = 20
 _LOOKED_THROUGH = 1_000
+# A problem is told if of this many readings, which took at least so many seconds, so large a share was for nothing.
+_LATELY, _MUCH_S, _NEARLY_ALL = 24, 60.0, 0.9
 # The database stores ids of up to 18 digits.
 _MOST_DIGITS = 18
 _BAD = (TrialVerdict.REJECTED, TrialVerdict.FAILED)
@@ -144,9 +147,10 @@ class Compression:
             self._offer(summaries)
 
     def _offer(self, summaries: Sequence[Summary]) -> None:
-        for summary in summaries:
+        for summary in sorted(summaries, key=attrgetter("id")):
             if summary.method == EXTRACTIVE and not self._tools.improver.why_not(summary):
-                self._tools.jobs.offer(f"S{summary.id}", _LEVEL_PRIORITY * summary.level or _WHOLE_PRIORITY)
+                lasting = _LEVEL_ONE_PRIORITY // summary.level if summary.level else _WHOLE_PRIORITY
+                self._tools.jobs.offer(f"S{summary.id}", lasting)
 
     def item_said(self, item: MemoryItem) -> None:
         """Handle a new or changed catalog item: enqueue its summary."""
@@ -197,7 +201,7 @@ class Compression:
             done = None if why else self._tools.improver.improve(summary.id, insist=True)
             if self._tools.reader and (done is None or done.verdict is not TrialVerdict.FAILED):
                 try:
-                    self._tools.reader.read(summary.id, cancelled=lambda: False)
+                    self._tools.reader.read(summary.id, cancelled=lambda: False, insist=True)
                 except ModelError as error:
                     raise ModelError(f"{name} stays queued: reading it for facts failed: {error}") from error
                 for job in self.queue.jobs():
@@ -228,8 +232,8 @@ class Compression:
         if model is None:
             return []
         trials = self.trials.trials(model=model.name, limit=_LOOKED_THROUGH)
-        made = (trial for trial in trials if trial.verdict is not TrialVerdict.SKIPPED)
-        bad = list(takewhile(lambda trial: trial.verdict in _BAD, made))
+        made = [trial for trial in trials if trial.verdict is not TrialVerdict.SKIPPED]
+        bad = list(takewhile(lambda trial: trial.verdict in _BAD, (trial for trial in made if trial.subject)))
         told: list[Json] = [_problem(doubt, None) for doubt in self.doubts()]
         if bad:
             count = "last summary was" if len(bad) == 1 else f"last {len(bad):,} summaries were"
@@ -238,6 +242,18 @@ class Compression:
                     f"{model.name}: its {count} not used: {bad[0].verdict}, {bad[0].fault}; extracts are used instead: "
                     "see `orchestra-mem summaries`",
                     bad[-1].time.isoformat(timespec="seconds"),
+                )
+            )
+        lately = made[:_LATELY]
+        spent_s = sum(trial.seconds for trial in lately)
+        unused_s = sum(trial.seconds for trial in lately if not trial.verdict.good)
+        if spent_s >= _MUCH_S and unused_s >= _NEARLY_ALL * spent_s:
+            told.append(
+                _problem(
+                    f"{model.name}: {unused_s:,.0f} of the {spent_s:,.0f} s for its last {len(lately)} readings "
+                    "improved no summary and found no fact; where it mostly fails it is asked for one in eight: try a "
+                    "larger model, or set compression.auto: false",
+                    lately[-1].time.isoformat(timespec="seconds"),
                 )
             )
         failed = [job for job in self.queue.jobs() if job.state is JobState.FAILED]

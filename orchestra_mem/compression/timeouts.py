@@ -84,6 +84,7 @@ class ModelWithTimeout:
             InterruptedGenerationError: `cancelled` returned True.
             ModelError: The model failed, exceeded the time limit, or is still busy with an abandoned call.
         """
+        cancelled = _lasting(cancelled)
         if cancelled():
             raise InterruptedGenerationError
         if self.lost:
@@ -128,6 +129,18 @@ class ModelWithTimeout:
                 if stopping:
                     raise InterruptedGenerationError
                 raise ModelError(f"{self.model.name} did not answer within {self._timeout_s:g} s and was abandoned")
+
+
+def _lasting(condition: Callable[[], bool]) -> Callable[[], bool]:
+    """Return a function that stays True once `condition` was: a short foreground is over before the model stops."""
+    seen = threading.Event()
+
+    def check() -> bool:
+        if not seen.is_set() and condition():
+            seen.set()
+        return seen.is_set()
+
+    return check
 
 
 def _sound(answer: object) -> Generation:

@@ -1,32 +1,24 @@
-"""Extract facts (must-keeps) from operations, supersede or complete earlier facts, and apply people's edits of facts.
+"""Extract facts (must-keeps) from operations, and supersede or complete earlier facts.
 
-People edit facts in the episodic documents. A deleted fact is not shown again, a reworded fact takes the person's text,
-and an added fact is listed and searched like any other. Later operations complete a person's open item, but only mark
-a person's decision, rule or role as perhaps superseded. Applying an edit twice changes nothing.
+A completion ends a person's open item or failure; any other operation only marks what a person wrote as perhaps
+superseded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.documents.fact_lines import Told, fact_edits, reworded, shows
-from orchestra_mem.core.documents.markdown import is_plainer
-from orchestra_mem.core.documents.owned_lines import Difference
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.stores import EventLog, Ledger
-from orchestra_mem.tiers.edited_text import EditedText
 from orchestra_mem.types import (
     OWNERS_CHAT,
     REPLACES,
     STATED_FACT,
     Author,
-    DocumentName,
     MustKeep,
     MustKeepKind,
     MustKeepStatus,
@@ -45,7 +37,6 @@ _STANDING = MustKeepStatus.STANDING
 # Number of operations whose facts are extracted and stored together.
 _BATCH = 500
 _RECURRING = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE)
-_TO_DO = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,18 +73,20 @@ class FactExtractor:
                 self.ledger.add_must_keeps(session.id, operations[-1].id, *self._settled(operations, found))
             reached = operations[-1].id
 
-    def add_quoted(self, operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> None:
-        """Store facts that a model quoted from an operation and that are not known yet."""
+    def add_quoted(self, operations: Sequence[Operation], quotes: Sequence[str]) -> int:
+        """Store facts that a model quoted in one answer about operations and that are not known; return how many."""
         from orchestra_mem.core.facts.extraction import find_quoted
 
-        found = _as_shown(operation, find_quoted(_own(operation), quotes))
-        if not found:
-            return
-        with self.ledger.adding_must_keeps():
-            here = self.ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)
-            said = [text for fact in here for text in (fact.text, fact.found) if text]
-            found = [fact for fact in found if not any(fact.text in text or text in fact.text for text in said)]
-            self.ledger.edit_must_keeps(*self._settled([operation], found))
+        added, quoted = 0, find_quoted([_own(operation) for operation in operations], quotes)
+        for operation, facts in [each for each in zip(operations, quoted, strict=True) if each[1]]:
+            with self.ledger.adding_must_keeps():
+                here = self.ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)
+                said = [text for fact in here for text in (fact.text, fact.found) if text]
+                found = _as_shown(operation, facts)
+                found = [fact for fact in found if not any(fact.text in text or text in fact.text for text in said)]
+                self.ledger.edit_must_keeps(*self._settled([operation], found))
+                added += len(found)
+        return added
 
     def _settled(
         self, operations: Sequence[Operation], found: Sequence[MustKeep]
@@ -323,72 +316,3 @@ def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:
         else fact
         for fact in facts
     ]
-
-
-def fact_changes(
-    texts: Mapping[str, EditedText], ledger: Ledger, now: datetime
-) -> tuple[list[MustKeep], list[tuple[MustKeep, MustKeep]]]:
-    """Return the facts that people added to documents, and pairs (before, after) of the facts that they changed.
-
-    A line that brings along a number of no fact keeps it: if an older database is put back, its facts are in its lines.
-    """
-    plan = texts.get(DocumentName.WORK_PLAN)
-    edits = fact_edits(
-        {name: (text.before, text.said) for name, text in texts.items()},
-        work=plan is not None and plan.has_work,
-        known=partial(_texts_of, ledger),
-    )
-    found = ledger.must_keeps_by_id(sorted(int(number[1:]) for number in {*edits.gone, *edits.said}))
-    edited = [(fact, _edited(fact, edits)) for fact in found]
-    known, said = {fact.id for fact in found}, [(int(key[1:]), told) for key, (_, told) in edits.said.items()]
-    brought = sorted((number, told) for number, told in said if told[0] and number not in known)
-    first = max([ledger.next_must_keep_id(), *(number + 1 for number, _ in brought)])
-    new = [_new(number, told, now) for number, told in (*brought, *enumerate(edits.added, first)) if told[0]]
-    return new, [(before, after) for before, after in edited if after != before]
-
-
-def _texts_of(ledger: Ledger, numbers: Collection[str]) -> dict[str, set[str]]:
-    """Return the texts of facts by number: the present one, and the one found in an operation."""
-    facts = ledger.must_keeps_by_id([int(number[1:]) for number in numbers])
-    return {f"K{fact.id}": {fact.text, fact.found or fact.text} for fact in facts}
-
-
-def _new(number: int, told: Told, now: datetime) -> MustKeep:
-    kind, text, status = MustKeepKind(str(told[0])), visible(told[1]), told[2]
-    if status is MustKeepStatus.DONE and kind not in _TO_DO:
-        status = _STANDING
-    return MustKeep(
-        kind=kind, text=text, operation=0, timestamp=now, identifiers=find_identifiers(text),
-        id=number, weight=HEAVIEST, author=Author.PERSON, status=status,
-    )  # fmt: skip
-
-
-def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
-    """Return a fact after a person's edits: removed, done, restored, or reworded."""
-    is_closed = fact.status is MustKeepStatus.DONE and fact.author is Author.PERSON
-    if f"K{fact.id}" in edits.gone or edits.said[f"K{fact.id}"][1][2] is MustKeepStatus.REMOVED:
-        return fact if is_closed else replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
-    was, (_, now, status) = edits.said[f"K{fact.id}"]
-    if status is MustKeepStatus.DONE and fact.kind in _TO_DO:
-        fact = replace(fact, status=status, author=Author.PERSON)
-    elif is_closed or fact.status is MustKeepStatus.REMOVED:
-        is_replaced = status is MustKeepStatus.SUPERSEDED and fact.superseded_by
-        fact = replace(fact, status=status if is_replaced else _STANDING)
-    said = visible(reworded(fact.text, was[1] if was else "", now))
-    if (shows(now, fact.text) or shows(said, fact.text)) and not is_plainer(said, fact.text):
-        return fact
-    if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
-        return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
-    found = (fact.found or fact.text) if fact.operation else ""
-    # A person's wording overrides the machine: the fact is active unless its line marks it as superseded or done.
-    status = _STANDING if status is _STANDING else fact.status
-    return replace(
-        fact,
-        text=said,
-        found=found,
-        identifiers=find_identifiers(said),
-        weight=HEAVIEST,
-        author=Author.PERSON,
-        status=status,
-        superseded_by=0 if status is _STANDING else fact.superseded_by,
-    )

@@ -23,7 +23,7 @@ from orchestra_mem.core.facts.pairs import likelihood
 from orchestra_mem.core.facts.prose import reads_as_prose
 from orchestra_mem.core.facts.superseding import contradicted, settle
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
-from tests.builders import cases
+from tests.builders import cases, promised
 from tests.timing import assert_linear, assert_quick, repeated
 
 START = datetime(2025, 1, 15, 14, 30, tzinfo=UTC)
@@ -128,20 +128,10 @@ def test_plain_facts_are_found(kind: str, text: str) -> None:
     assert [(fact.kind.value, fact.text) for fact in _found(text)] == [(kind, text)]
 
 
-def test_tick_boxes_tell_what_is_done() -> None:
-    """An empty check box is an open item, a ticked one a completion."""
-    kinds = [fact.kind.value for fact in _found("- [ ] order the flour\n- [x] call the baker\n")]
-    assert kinds == ["open item", "completion"]
-
-
-def test_a_fact_begins_with_no_number_of_a_list_but_with_a_date() -> None:
-    """The number of a list's item is no part of a fact; a number with a full stop must have a neighbour in the list."""
-    listed = "1. Never deploy on Fridays.\n2. We decided to use bcrypt for passwords.\n3. [ ] order the flour\n"
-    texts = ["Never deploy on Fridays.", "We decided to use bcrypt for passwords.", "order the flour"]
-    assert [fact.text for fact in _found(listed)] == texts
-    assert [fact.text for fact in _found(listed.replace(". ", ") "))] == texts
-    assert [fact.text for fact in _found("3) We decided to use bcrypt for passwords.")] == texts[1:2]
-    assert _found("12. Juni ist Abgabe, bis dahin darf niemand deployen.")[0].text.startswith("12. Juni")
+@pytest.mark.parametrize(("kind", "data", "facts"), promised("an_operation_states_these_facts"))
+def test_an_operation_states_these_facts(kind: str, data: Json, facts: list[list[str]]) -> None:
+    """An operation of this type, with these data, states just these facts."""
+    assert [[*fact] for fact in _facts(kind, data)] == facts
 
 
 def test_a_fact_that_was_cut_says_so() -> None:
@@ -151,43 +141,28 @@ def test_a_fact_that_was_cut_says_so() -> None:
     assert [fact.text for fact in _found(said)] == [f"{said.partition(f', {reason}.')[0]} …"]
 
 
-def test_a_role_in_the_first_person_carries_its_speaker() -> None:
-    """A role stated with `I` is prefixed with its speaker; other roles are not."""
-    assert [fact.text for fact in _found("I'm the new DBA.", speaker="Zoe")] == ["Zoe: I'm the new DBA."]
-    assert [fact.text for fact in _found("Priya owns billing.", speaker="Zoe")] == ["Priya owns billing."]
+def test_a_page_with_its_address_states_no_fact() -> None:
+    """A long text beside a `url` is what others wrote on that page. A shorter one, as of a ticket, is the project's."""
+    rule, page = "Managers must keep the water table high.", "The fen stores carbon and the reed grows. " * 300
+    data: Json = {"url": "https://fens.example/1", "text": f"{page}{rule}", "note": "Never cite this page."}
+    assert _facts("web_page", data) == [("constraint", "Never cite this page.")]
+    assert _facts("web_page", {"pages": [data]}) == [("constraint", "Never cite this page.")]
+    ticket: Json = {"url": "https://fens.example/1", "body": f"{page[:3_000]}\n\n{rule}"}
+    assert ("constraint", rule) in _facts("ticket", ticket)
 
 
-def test_a_sentence_that_points_back_brings_the_one_before() -> None:
-    """A sentence such as `Never do that.` is kept together with the previous sentence."""
-    text = "Yesterday somebody pushed to main at night. Never do that."
-    assert text in [fact.text for fact in _found(text)]
-
-
-def test_code_is_not_prose() -> None:
-    """Fenced code, code lines, JSON, logs and quotations contain no facts."""
-    text = (
-        "Look:\n```python\n# you must never call this\nassert only_one\n```\n"
-        '    if (x) { return must_never(); } // never do this\n{"rule": "you must never"}\n'
-        "2025-01-15 10:00:00 INFO you must always restart\n> Never quote this.\n"
-    )
-    assert _found(text) == ()
-
-
-@pytest.mark.parametrize("field", ["quotation", "excerpt"])
-def test_a_source_that_is_quoted_states_no_fact(field: str) -> None:
-    """What others wrote, in a field that says so, is nobody's rule or decision; the note beside it is."""
-    data: Json = {field: "We decided: no ship may ever enter the port before noon.", "note": "Never cite folio 12."}
-    assert _facts("transcription", data) == [("constraint", "Never cite folio 12.")]
-
-
-def test_a_model_that_narrates_states_no_rules() -> None:
-    """The word `never` makes a person's sentence a rule. A model's sentence that reads as one is advice: an insight."""
-    narrated = "The old branch must have been there since spring, I never noticed it."
-    assert [kind for kind, _ in _facts("message", {"role": "user", "text": narrated})] == ["constraint"]
-    assert _facts("message", {"role": "assistant", "text": narrated}) == []
-    rule = "Never push to main without a review."
-    assert _facts("message", {"role": "assistant", "text": rule}) == [("insight", rule)]
-    assert _facts("message", {"role": "assistant", "text": f"Rules:\n\n- {rule}"}) == [("constraint", rule)]
+@pytest.mark.parametrize("field", ["text", "decision"])
+def test_the_reason_for_a_decision_is_no_decision(field: str) -> None:
+    """What is given as the reason for a decision is not decided; a decision that it repeats, or alone states, is."""
+    for reason in ("They need no model of our own.", "The bank offers no API.", "We cannot afford a second server."):
+        assert _facts("decision", {field: "We use Redis for the queue.", "reason": reason}) == [
+            ("decision", "We use Redis for the queue.")
+        ]
+    two = ["keep the monolith", "split the API later"]
+    repeated: Json = {"decisions": [*two], "reason": "keep the monolith until the team grows"}
+    assert _facts("decision", repeated) == [("decision", each) for each in two]
+    deferred: Json = {"task": "the search", "reason": "We decided to use Redis for the queue first."}
+    assert _facts("task_execution", deferred) == [("decision", "We decided to use Redis for the queue first.")]
 
 
 def test_what_is_pasted_into_a_message_is_not_taken_for_a_persons_words() -> None:
@@ -221,14 +196,6 @@ def test_a_dated_note_is_no_log_line(time: str) -> None:
     assert not reads_as_prose(f"[{time}:03,123] ERROR app: started")
 
 
-def test_a_status_line_is_no_prose() -> None:
-    """Lines with several columns, or that a terminal draws, are no facts."""
-    assert (
-        _facts("message", {"role": "user", "text": "build · main · 13.0 KB · 3 warnings fixed\n▄▄▄▄▄ done ▄▄▄▄▄▄"})
-        == []
-    )
-
-
 @pytest.mark.parametrize(
     "said", ["[10:00] Ana: The release moves to Friday.", "配置(默认)、端口(8080)、代理(nginx)都要改，参数(见下)不变。"]
 )
@@ -238,100 +205,16 @@ def test_a_line_of_a_chat_and_a_dense_sentence_are_prose(said: str) -> None:
     assert not reads_as_prose("[10:00:02] INFO: the worker started")
 
 
-def test_failures_in_tool_output_are_found_but_few() -> None:
-    """A failing command yields its exit status and at most two lines of its output."""
-    lines = "".join(f"ERROR: part {number} is missing\n" for number in range(50))
-    assert _facts("shell", {"command": "make", "stderr": lines, "exit_code": 2}) == [
-        ("failure", "ERROR: part 0 is missing"),
-        ("failure", "ERROR: part 1 is missing"),
-        ("failure", "exit code: 2"),
+def test_the_error_at_the_end_of_a_long_output_is_kept() -> None:
+    """If a field says that a command failed, the end of its output is searched, however long the output is."""
+    output = "".join(f"copied file {number} of 2,000\n" for number in range(2_000))
+    output += "Traceback (most recent call last):\n  ...\nTimeoutError: the upload took more than 300 s"
+    assert _facts("shell", {"command": "make", "output": output, "exit_code": 1}) == [
+        ("failure", "Traceback (most recent call last):"),
+        ("failure", "TimeoutError: the upload took more than 300 s"),
+        ("failure", "exit code: 1"),
     ]
-
-
-def test_the_telling_line_of_a_failing_command_is_kept() -> None:
-    """The line that names the error of a failing command is kept, not the first line."""
-    output = (
-        "Exit code 1\n=== RUN   TestPaths\n=== RUN   TestPaths/absolute\n    paths_test.go:31: got 0, want 1\n"
-        "--- FAIL: TestPaths (0.00s)\n"
-    )
-    found = _facts("tool_use", {"tool": "Bash", "output": output})
-    assert found == [("failure", "paths_test.go:31: got 0, want 1")]
-
-
-def test_state_fields_are_read() -> None:
-    """Outcomes, errors, rules and next steps are recognised by field name, at any depth and in any case."""
-    data: Json = {
-        "task_id": 15, "task_title": "Password hashing", "Decision": "bcrypt",
-        "review": {"result": "completed", "error": None, "next_steps": ["Write the migration for old users"]},
-    }  # fmt: skip
-    assert _facts("task_execution", data) == [
-        ("decision", "decision: bcrypt (Password hashing)"),
-        ("completion", "result: completed (Password hashing)"),
-        ("open item", "Write the migration for old users"),
-    ]
-    assert _facts("task", {"name": "Import", "success": False}) == [("failure", "success: false (Import)")]
-    assert _facts("task", {"error": "Disk is full on node 7"}) == [("failure", "Disk is full on node 7")]
-    assert _facts("task", {"what": "Beta", "status": "completed"}) == [("completion", "status: completed (Beta)")]
-    rule: Json = {"feature": "We never store passwords in plain text.", "status": "completed"}
-    assert _facts("task", rule) == [("constraint", "We never store passwords in plain text.")]
-    assert _facts("x", {"file": "/ana/Projects/Kitchen/Kitchen plan.md", "conversation": "We decided on Go"}) == []
-    assert _facts("rules", {"line 1": "The CI fails if migrations are missing"})[0][0] == "constraint"
-    assert _facts("decision", {"text": "SQLite over MySQL for now"}) == [("decision", "SQLite over MySQL for now")]
-    for name in ("text", "title"):
-        said: Json = {"id": "D-12", name: "Postgres", "reason": "We know it well."}
-        assert _facts("decision", said) == [("decision", "Postgres")]
-    assert _facts("decision", {"title": "Database", "chosen": "Postgres it is"}) == [("decision", "Postgres it is")]
-
-
-@pytest.mark.parametrize(
-    ("kind", "text"), [("constraint", "Never push to main."), ("role", "Anna is responsible for billing.")]
-)
-def test_a_decision_that_is_a_rule_or_a_role_is_both(kind: str, text: str) -> None:
-    """Contexts show rules and roles before decisions, so a rule recorded as a decision is found as a rule, too."""
-    assert _facts("decision", {"text": text}) == _facts("decision", text) == [("decision", text), (kind, text)]
-
-
-@pytest.mark.parametrize(
-    "text", ["Switch the queue to SQS. RabbitMQ crashed three times.", "Passiamo a Vue. React era troppo pesante."]
-)
-def test_a_decision_begins_with_what_was_decided(text: str) -> None:
-    """The first sentence of a line that was recorded as a decision is kept, whatever follows it."""
-    first = ("decision", f"{text.partition('. ')[0]}.")
-    assert _facts("decision", {"text": text})[0] == _facts("decision", text)[0] == first
-
-
-def test_a_question_to_a_model_is_no_duty() -> None:
-    """What a person asks a model is neither an open item nor a role; among people, and in notes, it may be open."""
-    asked = ("Could you write a test for the retry logic in the uploader?", "¿Quién lleva la base de datos?")
-    for text in asked:
-        assert _facts("user_message", {"text": text}) == _facts("message", {"role": "user", "text": text}) == []
-    assert _facts("message", {"speaker": "Mia", "text": asked[0]}) == [("open item", asked[0])]
-    stated = "Open question: who pays for the second server?"
-    assert _facts("user_message", {"text": stated}) == [("open item", stated)]
-
-
-def test_a_commit_tells_what_it_changes() -> None:
-    """What a commit forbids or says never happens tells about the code, and is no rule for people."""
-    narrated = (
-        "The program of embed.md named a prompt file that nobody made, so that its cache never answered: the test now "
-        "fails on a logged warning."
-    )
-    for commit in (
-        {"subject": "Do not expand a deleted catalog item for an agent"},
-        {"subject": "x", "body": narrated},
-    ):
-        assert _facts("import", {**commit, "hash": "4f1c9d2ab"}) == []
-    assert _facts("commit", {"title": "x", "message": narrated}) == _facts("git_commit", narrated) == []
-
-
-@pytest.mark.parametrize("outcome", ["PROCEED", "retry", "escalate", "completed"])
-def test_the_outcome_of_a_loop_is_no_decision(outcome: str) -> None:
-    """A `decision` that only controls a loop's next turn, such as `retry`, is no decision to keep."""
-    data: Json = {"task_id": 3, "task_title": "Login", "decision": outcome, "status": "completed"}
-    assert _facts("task_execution", data) == [("completion", "status: completed (Login)")]
-    assert _facts("message", {"speaker": "loop", "text": f"Decision: {outcome}"}) == []
-    assert [kind for kind, _ in _facts("decision", {"decision": outcome, "reason": "we have time"})] == []
-    assert _facts("decision", {"text": outcome}) == _facts("decision", {"title": outcome}) == []
+    assert _facts("shell", {"command": "make", "output": output, "exit_code": 0}) == []
 
 
 @pytest.mark.parametrize(("heading", "items", "kind"), cases("what_is_listed_below_a_heading_is_of_its_kind"))
@@ -417,41 +300,19 @@ def test_of_operations_minutes_apart_the_later_recorded_is_the_later() -> None:
     assert [fact.status for fact in settle([first, imported])] == [STANDING, SUPERSEDED]
 
 
-def test_work_that_succeeds_ends_no_failure_of_other_work() -> None:
-    """A completion leaves failures of other subjects, also in the same operation, and of other checks."""
-    crash: Json = {"task": "invoice export", "status": "failed", "error": "segfault in libxlsx on Windows"}
-    told: list[Json] = [
-        {"results": [{"task": "deploy the shop", "status": "failed"}, crash]},
-        {"task": "deploy the shop", "status": "completed"},
-    ]
-    found = find_in_operations([_operation("task_execution", data, number) for number, data in enumerate(told, 1)])
+@pytest.mark.parametrize(("kind", "told", "settled"), promised("what_operations_leave_standing"))
+def test_what_operations_leave_standing(kind: str, told: list[Json], settled: list[list[object]]) -> None:
+    """The facts of these operations, each with the number of its operation, have these statuses."""
+    found = find_in_operations([_operation(kind, data, number) for number, data in enumerate(told, 1)])
     facts = [replace(fact, id=number) for number, fact in enumerate((each for row in found for each in row), 1)]
-    standing = [fact.text for fact in settle(facts) if fact.status is STANDING and fact.operation == 1]
-    assert standing == ["status: failed (invoice export)", "segfault in libxlsx on Windows"]
-    checks = [
-        _fact("lint: failed (api)", 1, MustKeepKind.FAILURE),
-        _fact("build: passed (api)", 2, MustKeepKind.COMPLETION),
-    ]
-    assert settle(checks)[0].status is STANDING
+    assert [[fact.operation, fact.text, fact.status] for fact in settle(facts)] == settled
 
 
-@pytest.mark.parametrize("status", ["failed", "pending"])
-@pytest.mark.parametrize(
-    ("task", "other", "error"),
-    [
-        ("pay the invoice 4711", "pay the invoice 4712", "account is empty"),
-        ("update Redis to 8", "update PostgreSQL to 18", "no package found"),
-        ("gdpr deletion run of June", "review bot traffic in geo_lookup", "3 requests timed out in geo_lookup"),
-        ("clean up the staging database", "back up the staging database", "2 tables are locked"),
-        ("translate the mails to Spanish", "translate the mails to German", "translator is ill"),
-    ],
-)
-def test_a_task_that_is_done_ends_no_outcome_of_another_task(task: str, other: str, error: str, status: str) -> None:
-    """The completion of a task ends neither the outcome nor the error of a task with another name."""
-    told: list[Json] = [{"task": task, "status": status, "error": error}, {"task": other, "status": "completed"}]
-    found = find_in_operations([_operation("task_execution", data, number) for number, data in enumerate(told, 1)])
-    facts = [replace(fact, id=number) for number, fact in enumerate((each for row in found for each in row), 1)]
-    assert {fact.status for fact in settle(facts)} == {STANDING}
+def test_a_check_that_passes_ends_no_failure_of_another_check() -> None:
+    """A build that passes leaves the failure of the same subject's lint."""
+    lint = _fact("lint: failed (api)", 1, MustKeepKind.FAILURE)
+    build = _fact("build: passed (api)", 2, MustKeepKind.COMPLETION)
+    assert settle([lint, build]) == (lint, build)
 
 
 def test_a_named_task_ends_no_other_duty() -> None:
@@ -461,6 +322,14 @@ def test_a_named_task_ends_no_other_duty() -> None:
         done = _fact(f"status: completed ({task})", 9, MustKeepKind.COMPLETION)
         ended[same] += settle([_fact(duty, 1, MustKeepKind.OPEN_ITEM), done])[0].status is DONE
     assert ended == {True: 16, False: 0}
+
+
+def test_a_report_on_another_thing_of_a_kind_ends_no_duty() -> None:
+    """`Bug 15 is fixed` leaves `fix bug 12` open, and `bug 12 is fixed` does not; the day of a date is no number."""
+    for duty, report, same in cases("a_report_on_another_thing_of_a_kind_ends_no_duty"):
+        done = _fact(report, 9, MustKeepKind.COMPLETION)
+        ended = settle([_fact(duty, 1, MustKeepKind.OPEN_ITEM), done])[0].status is DONE
+        assert ended is same, (duty, report)
 
 
 @pytest.mark.parametrize("kind", [MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE, MustKeepKind.COMPLETION])
@@ -488,35 +357,11 @@ def test_tries_at_much_work_are_settled_in_linear_time() -> None:
     assert_linear(lambda count: settle(outcomes(count)), 4_000)
 
 
-def test_work_that_succeeds_at_last_leaves_no_failure_behind() -> None:
-    """A completion closes all earlier tries at its subject, with their errors, and all repetitions of an open item."""
-    tried: dict[str, Json] = {"task": "deploy", "status": "failed", "error": "the disk is full", "exit_code": 3}
-    told: list[Json] = [tried, tried, {**tried, "task": "paint the door"}, {"task": "deploy", "status": "completed"}]
-    told += [{"todo": "call the plumber"}, {"todo": "call the plumber"}, {"done": "call the plumber"}, tried]
-    found = find_in_operations([_operation("task_execution", data, number) for number, data in enumerate(told, 1)])
-    facts = [replace(fact, id=number) for number, fact in enumerate((each for row in found for each in row), 1)]
-    assert {fact.operation for fact in settle(facts) if fact.status is STANDING} == {3, 4, 7, 8}
-
-
-@pytest.mark.parametrize(
-    ("rule", "report", "status"),
-    [
-        ("Tomatoes are watered only in the morning.", "The tomatoes are watered, all four beds are done.", STANDING),
-        ("Guests must check out by eleven.", "All guests checked out by half past ten today.", STANDING),
-        ("Skis are waxed before every race.", "The skis for Sunday's race are waxed.", STANDING),
-        ("Der Altbau darf nicht betreten werden.", "Der Zaun um den Altbau ist fertig.", STANDING),
-        ("Berichte werden auf Englisch geschrieben.", "Der englische Bericht ist geschrieben.", STANDING),
-        ("Les chiens sont interdits dans le jardin.", "Le panneau « chiens interdits » est posé.", STANDING),
-        ("Solo Vera hace las nóminas.", "Vera terminó las nóminas de mayo.", STANDING),
-        ("No bathing in the lake because of algae.", "The algae are gone, bathing is allowed again.", SUPERSEDED),
-        ("We freeze dependencies until the demo.", "The demo is over, the freeze is lifted.", SUPERSEDED),
-        ("Die Sauna ist für Frauen reserviert.", "Die Sauna ist nicht mehr für Frauen reserviert.", SUPERSEDED),
-    ],
-)
-def test_a_report_ends_a_rule_only_if_it_lifts_it(rule: str, report: str, status: MustKeepStatus) -> None:
+@pytest.mark.parametrize(("rule", "report", "status"), cases("a_report_ends_a_rule_only_if_it_lifts_it"))
+def test_a_report_ends_a_rule_only_if_it_lifts_it(rule: str, report: str, status: str) -> None:
     """What is done in keeping with a rule, or near what the rule is about, leaves it active, however near in words."""
     said = [_fact(rule, 1, MustKeepKind.CONSTRAINT), _fact(report, 21, MustKeepKind.COMPLETION)]
-    assert settle(said)[0].status is status
+    assert settle(said)[0].status == status
 
 
 def test_what_is_about_a_failure_does_not_close_it() -> None:

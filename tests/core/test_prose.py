@@ -9,81 +9,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.facts.extraction import find_in_operations
-from orchestra_mem.core.facts.prose import Source, Voice, fields_of, masked, without_code
-from orchestra_mem.types import Json, Operation
+from orchestra_mem.core.facts.prose import Voice, fields_of, masked, without_code
+from orchestra_mem.types import Json
 from tests.builders import an_operation, cases
 
 
-def _operation(data: Json, kind: str = "message") -> Operation:
-    return an_operation(1, data, type=kind)
-
-
-def _facts(data: Json, kind: str = "message") -> list[tuple[str, str]]:
-    return [(fact.kind.value, fact.text) for fact in find_in_operations([_operation(data, kind)])[0]]
-
-
-def _said_by(role: str, text: str) -> list[tuple[str, str]]:
-    return _facts({"role": role, "text": text})
+def _facts(text: str) -> list[tuple[str, str]]:
+    """Find facts in a message of a model's user."""
+    operation = an_operation(1, {"role": "user", "text": text}, type="message")
+    return [(fact.kind.value, fact.text) for fact in find_in_operations([operation])[0]]
 
 
 @pytest.mark.parametrize("rule", cases("rules_of_persons"))
 @pytest.mark.parametrize("around", cases("a_rule_of_a_person_is_found"))
 def test_a_rule_of_a_person_is_found(rule: str, around: str) -> None:
     """A rule stated by an agent's user is found, whatever text the harness puts around it."""
-    facts = _said_by("user", around.format(rule))
+    facts = _facts(around.format(rule))
     assert [text for kind, text in facts if kind == "constraint"] == [rule]
 
 
 @pytest.mark.parametrize("text", cases("what_a_machine_wrote_into_a_message_is_no_rule"))
 def test_what_a_machine_wrote_into_a_message_is_no_rule(text: str) -> None:
     """Wrappers, patches, compiler messages and listings in a person's message yield no facts but failures."""
-    assert [fact for fact in _said_by("user", text) if fact[0] != "failure"] == []
+    assert [fact for fact in _facts(text) if fact[0] != "failure"] == []
 
 
-def test_a_report_in_a_notification_is_a_models() -> None:
-    """Text in notification tags is attributed to a model, and the text around the tags to the person."""
-    text = (
-        "<task-notification>\n<result>Nothing is cached here.\nDone: the migration ran through and all services "
-        "are up again.\n</result>\n</task-notification>\nNobody merges without me."
-    )
-    fields = list(fields_of(_operation({"role": "user", "text": text})))
-    assert [(field.source, field.voice) for field in fields] == [
-        (Source.SPEECH, Voice.PERSON),
-        (Source.SPEECH, Voice.MODEL),
-    ]
-    assert _said_by("user", text) == [
-        ("constraint", "Nobody merges without me."),
-        ("completion", "Done: the migration ran through and all services are up again."),
-    ]
-
-
-def test_who_speaks_is_told_by_role_speaker_type_and_key() -> None:
+@pytest.mark.parametrize(("kind", "data", "voice"), cases("who_speaks_is_told_by_role_speaker_type_and_key"))
+def test_who_speaks_is_told_by_role_speaker_type_and_key(kind: str, data: Json, voice: str) -> None:
     """The speaker follows from role, speaker, type of the operation, or the key of an answer."""
-    text = "the loop never ends"
-    told: tuple[tuple[Json, str, Voice], ...] = (
-        ({"role": "user", "text": text}, "message", Voice.PERSON),
-        ({"role": "agent", "text": text}, "message", Voice.MODEL),
-        ({"speaker": "Assistant", "text": text}, "message", Voice.MODEL),
-        ({"speaker": "Mara", "text": text}, "message", Voice.PERSON),
-        ({"text": text}, "assistant_message", Voice.MODEL),
-        ({"thought": text}, "step", Voice.MODEL),
-        ({"prompt": "go on", "response": text}, "exchange", Voice.MODEL),
-        ({"response": text}, "exchange", Voice.PERSON),
-        ({"subject": text, "hash": "3f2a9c1"}, "commit", Voice.COMMIT),
-        ({"role": "assistant", "quoted": {"role": "user", "text": text}}, "message", Voice.PERSON),
-    )
-    for data, kind, voice in told:
-        assert [field.voice for field in fields_of(_operation(data, kind)) if field.text == text] == [voice], data
-
-
-def test_what_a_command_printed_is_output() -> None:
-    """A `result` next to a command is output and yields no rule; any other `result` is searched for facts."""
-    assert _facts({"command": "go vet", "result": "the argument must be a pointer"}, "step") == []
-    assert _facts({"result": "Reviews must be done by two people."}, "step") == [
-        ("constraint", "Reviews must be done by two people.")
-    ]
-    long = "The size must be a power of two. " * 12
-    assert {kind for kind, _ in _facts({"error": long}, "step")} == {"failure"}
+    fields = fields_of(an_operation(1, data, type=kind))
+    assert [field.voice for field in fields if field.text == "the loop never ends"] == [Voice[voice]]
 
 
 @given(text=st.text(alphabet='a `"“”.\n', max_size=80), quotes=st.booleans())
@@ -120,6 +75,6 @@ _PIECES = (
 def test_every_word_stays_in_some_field(pieces: list[str]) -> None:
     """Splitting a text at wrapper tags loses nothing but the tags."""
     text = "".join(("So ", *pieces))
-    told = "".join(field.text for field in fields_of(_operation({"text": text})))
+    told = "".join(field.text for field in fields_of(an_operation(1, {"text": text})))
     bare, kept = (sorted(_TAG.sub("", whole).replace("\n", "")) for whole in (text, told))
     assert bare == kept

@@ -56,19 +56,6 @@ def test_nothing_else_supersedes_a_note(
 
 
 @pytest.mark.parametrize("apart", [True, False])
-def test_a_completion_told_again_stands_once(memory: OrchestratorContextManager, apart: bool) -> None:
-    """Of completions with the same text the last one stands, whether they are read at once or in turn."""
-    for number, text in enumerate(["All tests pass.", "The linter is clean.", "", "All tests pass."], 1):
-        done = {"text": text} if text else {"task": "deploy the shop", "status": "failed"}
-        memory.record_operation("note", done)
-        if apart:
-            assert memory.facts()[-1].operation == number
-    facts = sorted(memory.facts(standing=False), key=lambda fact: fact.id)
-    assert [fact.status for fact in facts] == [SUPERSEDED, STANDING, STANDING, STANDING]
-    assert facts[0].superseded_by == facts[-1].id
-
-
-@pytest.mark.parametrize("apart", [True, False])
 def test_a_completion_ends_the_errors_of_every_try(memory: OrchestratorContextManager, apart: bool) -> None:
     """A task that failed with other errors each time, and then succeeds, leaves none; another task's errors stand."""
     errors = "HTTP 502 from the provider", "the lock file is stale", "row 17 is malformed", ""
@@ -164,19 +151,6 @@ def test_no_number_of_facts_keeps_an_older_one_from_being_ended(tmp_path: Path, 
     assert status["KeyError: 'user'"] is done
 
 
-def test_what_a_person_removed_stays_away_whatever_came_after(tmp_path: Path, clock: Clock) -> None:
-    """A fact that a person removed is not brought back by an agent that repeats it after many others."""
-    with open_memory(tmp_path, clock=clock) as memory:
-        say(memory, clock, "Never deploy on Fridays.")
-        document = memory.episodic_memory.path("project_state")
-        document.write_text(document.read_text().replace("- Never deploy on Fridays. (K1)\n", ""))
-        memory.refresh()
-        record_decisions(memory, _MANY)
-        memory.record_operation("note", {"text": "Never deploy on  FRIDAYS."})
-        found = [fact.status for fact in memory.facts(standing=False) if "FRIDAYS" in fact.text]
-    assert found == [MustKeepStatus.REMOVED]
-
-
 def test_a_memory_of_an_earlier_version_ends_its_facts(tmp_path: Path, clock: Clock) -> None:
     """Facts that an earlier version stored, without an index of their words, are found and ended."""
     with open_memory(tmp_path, clock=clock) as memory:
@@ -220,13 +194,3 @@ def test_two_processes_that_look_through_the_same_operations_find_each_fact_once
     ledger.edit_must_keeps([], [(fact, replace(fact, text="Never deploy at night."))])
     extractor.extract(both_saw, 1)
     assert [fact.text for fact in ledger.must_keeps()] == ["Never deploy at night."]
-
-
-@pytest.mark.parametrize(("kind", "ended"), [("user_message", True), ("note", False)])
-def test_what_a_user_says_supersedes_a_recorded_decision(
-    memory: OrchestratorContextManager, kind: str, ended: bool
-) -> None:
-    """A decision that a program recorded gives way to a user's later words, but not to what an agent noted."""
-    memory.record_operation("decision", {"text": "We use PostgreSQL for the orders."})
-    memory.record_operation(kind, {"text": "We use MySQL for the orders from now on, not PostgreSQL."})
-    assert _first(memory) == [SUPERSEDED if ended else STANDING]

@@ -161,7 +161,7 @@ def _powers(base: int, count: int) -> NDArray[np.uint64]:
     return np.multiply.accumulate(powers)
 
 
-_BATCH = 256  # sentences; limits memory, as each of their n-grams takes a few hundred bytes
+_BATCH = 64  # sentences; limits memory, as each of their n-grams takes a few hundred bytes
 
 
 class Table(NamedTuple):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from orchestra_mem.core.facts.classifier import load_table, probabilities
 from orchestra_mem.core.facts.prose import (
@@ -22,7 +25,7 @@ from orchestra_mem.core.facts.sentences import QUESTION, Candidate, candidates_o
 from orchestra_mem.core.facts.states import failure_lines, is_loop_outcome, kind_of_field, says_nothing, state_of
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import content_stems, split_sentences
-from orchestra_mem.types import CUT, MustKeep, MustKeepKind, Operation
+from orchestra_mem.types import CUT, Json, MustKeep, MustKeepKind, Operation
 
 THRESHOLD = 0.31
 """Least probability at which a sentence of notes, tickets or records counts as a fact."""
@@ -38,13 +41,14 @@ _STEPS = 8
 _SAFETY_THRESHOLD, _TALK_SAFETY_THRESHOLD = 0.14, 0.08
 _NARRATED_SAFETY_THRESHOLD = 0.5  # models and commits narrate: `it never sees the flag` is no rule
 _SURE = 0.55  # from this probability on, the classifier's kind is more reliable than a safety word's
-_QUOTED_THRESHOLD = 0.2  # threshold if a model quoted the sentence as a fact
 _MIN_QUOTE_CHARS = 8
 _MAX_CHARS = 240  # a longer sentence is cut, at the end of a clause if possible
 _POINTING_CHARS = 60  # a longer sentence is clear without the previous one
 _SHORT_CHARS = 1_000  # most characters of facts from one text, or `_SHARE` of the text if that is more
 _SHARE = 0.12
 _MAX_FINDS = 24
+# What a sentence that states a decision is not as well. It may be a rule, name who does something, or leave it open.
+_REPORTED = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.INSIGHT)
 _REASONS = ("reason", "rationale", "why", "because")
 _SOFT = re.compile(r"[,;:\u2014\u2013\uff0c\uff1b]\s*|\s-\s+")
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|ma|я|мой|моя)\b|我", re.IGNORECASE)
@@ -91,22 +95,22 @@ def find_in_text(text: str, *, operation: int, timestamp: datetime, speaker: str
     return _must_keeps(_classify([_text_of(field)])[0], operation, timestamp)
 
 
-def find_quoted(operation: Operation, quotes: Sequence[tuple[MustKeepKind, str]]) -> tuple[MustKeep, ...]:
-    """Find the facts that a model quoted from an operation, each with the kind that the model named.
+def find_quoted(operations: Sequence[Operation], quotes: Sequence[str]) -> list[tuple[MustKeep, ...]]:
+    """Find the facts that a model quoted in one answer about operations, each with the classifier's kind.
 
-    Quotes must be verbatim except for white space: a fact is a sentence of the operation's prose that contains a quote
-    or is part of a quote. Short quotes and sentences that the classifier rules out are ignored.
+    A quote raises the odds that its sentence is a fact as far as the answer's quotes agree with the classifier: not at
+    all if the model quotes at random. Quotes must be verbatim except for white space; short ones are ignored.
     """
-    wanted = [(kind, flat) for kind, quote in quotes if len(flat := " ".join(quote.split())) >= _MIN_QUOTE_CHARS]
-    finds: list[Find] = []
-    for text in map(_text_of, _speech(operation)) if wanted else ():
-        likely = 1.0 - probabilities([candidate.sentence for candidate in text.candidates])[:, 0]
-        for candidate, chance in zip(text.candidates, likely.tolist(), strict=True):
-            sentence = " ".join(candidate.text.split())
-            kind = next((kind for kind, quote in wanted if quote in sentence or sentence in quote), None)
-            if kind is not None and chance >= _QUOTED_THRESHOLD:
-                finds.append(Find(kind, _passage(candidate, kind, text.field), chance))
-    return _must_keeps(finds, operation.id, operation.timestamp)
+    wanted = [flat for quote in quotes if len(flat := " ".join(quote.split())) >= _MIN_QUOTE_CHARS]
+    texts = [[_text_of(field) for field in _speech(operation)] for operation in operations]
+    every = [text for of_one in texts for text in of_one]
+    said = {each: " ".join(each.text.split()) for text in every for each in text.candidates}
+    quoted = {each for each, sentence in said.items() if any(q in sentence or sentence in q for q in wanted)}
+    found = iter(_classify(every, quoted) if quoted else [[] for _ in every])
+    return [
+        _must_keeps([find for _ in of_one for find in next(found)], operation.id, operation.timestamp)
+        for operation, of_one in zip(operations, texts, strict=True)
+    ]
 
 
 def speech_of(operation: Operation) -> str:
@@ -120,13 +124,16 @@ def _speech(operation: Operation) -> list[Field]:
 
 def _read(operation: Operation) -> Iterator[_Text | Find]:
     """Yield the facts that need no classifier, and the texts to be classified."""
-    for field in fields_of(operation):
+    fields = [*fields_of(operation)]
+    states = [[*_of_state(field)] if field.source is Source.STATE else [] for field in fields]
+    failed = any(isinstance(find, Find) and find.kind is MustKeepKind.FAILURE for each in states for find in each)
+    for field, stated in zip(fields, states, strict=True):
         if field.source is Source.SPEECH:
             yield _text_of(field)
         elif field.source is Source.STATE:
-            yield from _of_state(field)
+            yield from stated
         elif not outputs_file_content(operation):
-            for line in failure_lines(field.text):
+            for line in failure_lines(field.text, failed=failed):
                 yield Find(MustKeepKind.FAILURE, line, 1.0)
 
 
@@ -147,16 +154,21 @@ def _of_state(field: Field) -> Iterator[_Text | Find]:
             yield Find(kind, value, 1.0)
 
 
-def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
-    """Find the facts of each text."""
-    rows = probabilities([candidate.sentence for text in texts for candidate in text.candidates]).tolist()
-    results = []
+def _classify(texts: Sequence[_Text], quoted: Container[Candidate] | None = None) -> list[list[Find]]:
+    """Find the facts of each text; of those that a model `quoted`, if given, with raised odds."""
+    candidates = [candidate for text in texts for candidate in text.candidates]
+    table = probabilities([candidate.sentence for candidate in candidates])
+    if quoted is not None:
+        table = _raised(table, np.array([candidate in quoted for candidate in candidates]))
+    rows, results = table.tolist(), []
     begin = 0
     for text in texts:
         own = rows[begin : begin + len(text.candidates)]
         begin += len(text.candidates)
         finds = []
         for candidate, row, among in zip(text.candidates, own, _among([1.0 - row[0] for row in own]), strict=True):
+            if quoted is not None and candidate not in quoted:
+                continue
             if (judged := _judge(candidate, row, among, text.field)) is not None:
                 kind, score = judged
                 if kind is MustKeepKind.CONSTRAINT and _is_advice(candidate, text.field):
@@ -164,6 +176,19 @@ def _classify(texts: Sequence[_Text]) -> list[list[Find]]:
                 finds.append(Find(kind, _passage(candidate, kind, text.field), score))
         results.append(_likeliest(finds, text))
     return results
+
+
+def _raised(rows: NDArray[np.float32], quoted: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Multiply the odds of quoted sentences by how much likelier, by the classifier, facts are quoted than others.
+
+    A fact and another sentence, each quoted half the time, are added: few sentences say little about an answer.
+    """
+    others, facts = rows[:, 0], 1.0 - rows[:, 0]
+    shares = [(kind @ quoted + 0.5) / (kind.sum() + 1.0) for kind in (facts, others)]
+    raised = rows.copy()
+    raised[quoted, 1:] *= shares[0] / shares[1]
+    raised /= raised.sum(axis=1, keepdims=True)
+    return raised
 
 
 def _is_advice(candidate: Candidate, field: Field) -> bool:
@@ -260,8 +285,24 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
         text = operation.data.get("text") if isinstance(operation.data, dict) else operation.data
         is_line = isinstance(text, str) and "\n" not in text.strip()  # which begins with what was decided
         if is_line or not any(find.kind is MustKeepKind.DECISION for find in finds):
-            finds[:0] = _of_decision(operation)
-    return finds
+            decided = [*_of_decision(operation)]
+            said = {find.text for find in decided}
+            finds = [*decided, *(find for find in finds if find.text not in said or find.kind not in _REPORTED)]
+    return _without_reasons(finds, operation.data)
+
+
+def _without_reasons(finds: list[Find], data: Json) -> list[Find]:
+    """Leave out the decisions that only the reason for another one seems to state."""
+    if not (isinstance(data, dict) and any(map(data.get, _REASONS))):  # as most operations
+        return finds
+    reasons = " ".join(str(data.get(name) or "") for name in _REASONS)
+    rest = str([value for name, value in data.items() if name not in _REASONS])
+    others = [
+        each
+        for each in finds
+        if each.kind is not MustKeepKind.DECISION or each.text not in reasons or each.text in rest
+    ]
+    return others if any(find.kind is MustKeepKind.DECISION for find in others) else finds
 
 
 def _is_outcome(find: Find) -> bool:

@@ -35,6 +35,10 @@ _FLAGS = {kind: tuple(float(kind is each) for each in _KINDS) for kind in MustKe
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)\b[A-Z\u00c0-\u00de\u0410-\u042f][\w'-]+")
 # `room 12`, `part 3`: one of several things of a kind. Longer numbers are values: `port 8080`, `under 200 ms`.
 _LABEL = re.compile(r"([^\W\d_]+) #?(\d{1,2}|[A-H])\b")
+# In a task also longer, as `web2` or as `#231`; but not a day, as in `March 15`.
+_ONE_OF_MANY = re.compile(
+    r"(?<![^\W\d_])(?!(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))([^\W\d_]+)[ -]?(\d{1,4}|[A-H])\b|(#)(\d+)"
+)
 _NUMBER = re.compile(r"\d[\d.,:]*\d|\d")
 _DOUBTED = log(PERHAPS / (1 - PERHAPS))
 _MOST_OF_FORM = 2.0  # a common form of two facts adds hardly more than this to the logit
@@ -110,6 +114,22 @@ def differing_places(newer: MustKeep, older: MustKeep) -> int:
     if len(mine) - sum(last - first for first, last, _, _ in differences) < least:
         return -1
     return sum(any(my_form[first:last]) and any(their_form[start:end]) for first, last, start, end in differences)
+
+
+def is_about_another(newer: MustKeep, older: MustKeep) -> bool:
+    """Check whether two facts name things of a kind that differ in their number or letter, and none in common.
+
+    `Bug 15 is fixed` says nothing about `fix bug 12`. The days of dates are no such numbers.
+    """
+    mine, theirs = (_things_in(fact.text[:MAX_CHARS]) for fact in (newer, older))
+    return mine.isdisjoint(theirs) and not {kind for kind, _ in mine}.isdisjoint(kind for kind, _ in theirs)
+
+
+@lru_cache(maxsize=2_048)
+def _things_in(text: str) -> frozenset[tuple[str, str]]:
+    """Return the things that a text names by a number or a letter, each with the stem of its kind."""
+    found = ((match[1] or match[3], match[2] or match[4]) for match in _ONE_OF_MANY.finditer(text))
+    return frozenset((stem, label) for kind, label in found for stem in (content_stems(kind) or ["#"] * (kind == "#")))
 
 
 def pair_features(

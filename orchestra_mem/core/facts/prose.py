@@ -83,6 +83,8 @@ _ASKING = frozenset({"user", "human"})
 _ASKING_TYPES = frozenset({"nl_command", "user_message"})
 # Hardly anybody types more to a model: a longer message is mostly pasted reports, reviews and program output.
 _MOST_TYPED_CHARS = 2_000
+# A longer text in a mapping with one of these keys is what others wrote on that page; tickets and minutes are shorter.
+_ADDRESSES, _PAGE_CHARS = frozenset("url uri".split()), 10_000
 _MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|model_(?:message|response|output|reply)|thinking)(?:_|$)")
 _TALK_TYPES = re.compile(r"(?:^|_)(?:message|chat|talk|command|request|utterance)(?:_|$)")
 # If the mapping also has one of these keys, its reply is from a model.
@@ -104,7 +106,7 @@ _LOOSE_TITLES, _LOOSE_CHARS = frozenset({"feature", "what"}), 60
 _TITLES_ONLY = frozenset("title name task task_title task_name story epic item".split())
 # Where something comes from, and why an answer ended.
 _ORIGINS = frozenset("file path file_path folder cwd project conversation finish_reason".split())
-_NUMBERS = ("task_id", "id", "issue", "ticket", "story_id", "epic_id", "number")
+_NUMBERS = ("task_id", "id", "issue", "ticket", "incident", "story_id", "epic_id", "number")
 _SPEAKERS = ("speaker", "author", "user", "from", "sender", "name", "who")
 _TITLE_CHARS = 100
 _COMMIT_TYPES = re.compile(r"(?:^|_)commits?(?:_|$)")
@@ -164,8 +166,10 @@ def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Fi
             voice=_voice(role, speaker, around.voice),
             spoken=around.spoken or bool(speaker) or (isinstance(role, str) and role.lower() in _PEOPLE),
         )
-        told = not _TOLD_BY_SIBLINGS.isdisjoint(value)
+        told, of_page = not _TOLD_BY_SIBLINGS.isdisjoint(value), not _ADDRESSES.isdisjoint(value)
         for key, item in [each for each in value.items() if each[0] != AS_GIVEN][:_MAX_ITEMS]:
+            if of_page and isinstance(item, str) and len(item) > _PAGE_CHARS:
+                continue
             name = key.lower()
             around = _beside(inner, name, value) if told else inner
             yield from _walk(item, name=name, around=around, depth=depth + 1)

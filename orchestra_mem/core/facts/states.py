@@ -145,16 +145,19 @@ _TELLING_LINE = re.compile(
 )
 _MAX_OUTPUT_FAILURES = 2
 _MAX_LINE_CHARS = 200
-_HEAD_CHARS, _TAIL_CHARS, _SHORT_CHARS = 2_000, 500, 4_000
+_HEAD_CHARS, _TAIL_CHARS, _SHORT_CHARS, _MOST_CHARS = 2_000, 500, 4_000, 20_000
 _LISTING = re.compile(r"\s*\d+[→|:\t-]")
 
 
-def failure_lines(text: str) -> list[str]:
-    """Return up to two lines of tool output that report failures, or else one line about a nonzero exit status."""
+def failure_lines(text: str, *, failed: bool = False) -> list[str]:
+    """Return up to two lines of tool output that report failures, or else one line about a nonzero exit status.
+
+    `failed`: Whether another field states a failure. Of a long output the end is read then, where programs tell it.
+    """
     exits = _stated(_EXIT, text)
     lines: list[str] = []
-    if (exits or len(text) < _SHORT_CHARS) and any(mark in text for mark in _FAILURE_MARKS):
-        for match in _FAILURE_LINE.finditer(text[:20_000]):
+    if (exits or failed or len(text) < _SHORT_CHARS) and any(mark in text for mark in _FAILURE_MARKS):
+        for match in _FAILURE_LINE.finditer(text[-_MOST_CHARS:] if failed and not exits else text[:_MOST_CHARS]):
             line = match.group().strip()[:_MAX_LINE_CHARS]
             if line not in lines and not _LISTING.match(line):
                 lines.append(line)

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from orchestra_mem.core.facts.candidates import HOLDING, UNFINISHED, keys_near, nearest, subject_of, word_keys
 from orchestra_mem.core.facts.classifier import OPEN, signs_of
-from orchestra_mem.core.facts.pairs import PERHAPS, likelihood, topic_of
+from orchestra_mem.core.facts.pairs import PERHAPS, is_about_another, likelihood, topic_of
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 SURE, REPORTED, LIFTED = 0.36, 0.35, 0.55
@@ -30,7 +30,7 @@ AGAINST = 0.25
 _COMPLETION, _FAILURE = MustKeepKind.COMPLETION, MustKeepKind.FAILURE
 # Fields that tell the outcome of all of a task, and not of one check of it.
 _WHOLE = frozenset("status state result outcome success succeeded passed completed done finished".split())
-_CHANGED, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, *UNFINISHED, _COMPLETION)
+_CHANGED, _ENDING, _CHANGING = (*HOLDING, *UNFINISHED), (*HOLDING, _COMPLETION), (*HOLDING, *UNFINISHED, _COMPLETION)
 _REPEATED = (*UNFINISHED, _COMPLETION)  # of these kinds, a fact is superseded by one in the same words
 _SKEW = timedelta(minutes=15)  # clocks of machines differ by less
 _LEAST_OPEN = 0.3  # least logit at which a fact leaves open what it says: it ends nothing for sure
@@ -50,8 +50,9 @@ def settle(
 
     Facts are compared in order of time and returned in the given order. Facts already superseded or done stay so.
     `superseded_by` of a superseded fact is the later fact's id, 0 if that fact has no id yet. On an active fact, it is
-    the id of a fact that has perhaps replaced it. A decision, rule or role in a person's words is only marked as
-    perhaps replaced, unless a person wrote the later fact, and only if that one is likely enough to replace any other.
+    the id of a fact that has perhaps replaced it. A fact in a person's words is only marked as perhaps replaced, unless
+    a person wrote the later fact or a completion ends an open item or failure, and only if that one is likely enough to
+    replace any other.
     Takes time about linear in the number of facts.
 
     Args:
@@ -75,11 +76,11 @@ def settle(
             for past, sure in standing.changed_by(fact, settled, signs.get(number, ())):
                 older = settled[past]
                 gone = older.kind in HOLDING or older.kind is fact.kind  # the others are repaired, done or answered
-                is_persons = gone and older.author is Author.PERSON and fact.author is not Author.PERSON
-                if is_persons and older.text == fact.text:  # drop the repetition, not the person's fact
+                is_persons = older.author is Author.PERSON and fact.author is not Author.PERSON
+                if is_persons and gone and older.text == fact.text:  # drop the repetition, not the person's fact
                     settled[number] = replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=older.id)
                     break
-                if not sure or is_persons:
+                if not sure or (is_persons and (gone or fact.kind is not _COMPLETION)):
                     if sure or older.author is not Author.PERSON:
                         settled[past] = replace(older, superseded_by=fact.id)
                     continue
@@ -162,7 +163,7 @@ def may_change(newer: MustKeep, older: MustKeep) -> bool:
     """Check whether kinds and times allow `newer` to change `older`; pinned texts and insights never change."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
         return False
-    return newer.kind in (*HOLDING, _COMPLETION) and older.kind in _CHANGED
+    return newer.kind in _ENDING and older.kind in _CHANGED
 
 
 def _least(newer: MustKeep, older: MustKeep) -> float:
@@ -238,11 +239,18 @@ class Standing:
         likeliest = sorted(chances, key=lambda number: -chances[number])
         is_open = fact.kind in HOLDING and signs[OPEN] >= _LEAST_OPEN
         ends = [number for number in likeliest if chances[number] >= _least(fact, facts[number]) and not is_open]
-        sure = [number for number in ends if not about or _names(about, facts[number])][:1]
+        sure = [number for number in ends if self._is_meant(fact, facts[number], about)][:1]
         told = [facts[number].text for number in sure]
         ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]
         return [*((number, True) for number in ended), *doubted[:1], *repeated]
+
+    @staticmethod
+    def _is_meant(fact: MustKeep, older: MustKeep, about: str) -> bool:
+        """Check whether a fact is about what an older one leaves to do. `about`: The task that it completes, if any."""
+        if older.kind is MustKeepKind.OPEN_ITEM and is_about_another(fact, older):
+            return False
+        return not about or _names(about, older)
 
     def _tried(self, fact: MustKeep, facts: Sequence[MustKeep]) -> Iterator[int]:
         """Yield the outcomes of earlier tries at the subject that a fact completes, and their failures.

@@ -182,17 +182,17 @@ def summary_of(
     """Return a segment's draft as a level-1 summary, which covers all operations from `first` on."""
     last, times = segment[-1].operation, [source.time for source in segment]
     return draft.summary(
-        number=number, session=session, level=1, operations=(first, last, last - first + 1),
-        times=(min(times), max(times)), created=created,
+        id=number, session=session, level=1, first_operation=first, last_operation=last,
+        operation_count=last - first + 1, since=min(times), until=max(times), created=created,
     )  # fmt: skip
 
 
 def merged_summary(draft: Draft, children: Sequence[Summary], *, number: int, created: datetime) -> Summary:
     """Return the draft of several summaries as a summary of the next level."""
     first, last = children[0], children[-1]
-    count = sum(child.operation_count for child in children)
     return draft.summary(
-        number=number, session=first.session, level=first.level + 1,
-        operations=(first.first_operation, last.last_operation, count), children=tuple(child.id for child in children),
-        times=(min(child.since for child in children), max(child.until for child in children)), created=created,
+        id=number, session=first.session, level=first.level + 1, children=tuple(child.id for child in children),
+        first_operation=first.first_operation, last_operation=last.last_operation,
+        operation_count=sum(child.operation_count for child in children),
+        since=min(child.since for child in children), until=max(child.until for child in children), created=created,
     )  # fmt: skip

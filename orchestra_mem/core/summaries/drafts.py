@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from orchestra_mem.core.identifiers import missing_identifiers, quoted_names
 from orchestra_mem.core.summaries.extractive import Passage, extract, render
 from orchestra_mem.core.summaries.kept import body_of, kept_lines, name_facts, told
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import TokenCounter
+from orchestra_mem.serialize import local_day
 from orchestra_mem.types import EXTRACTIVE, MustKeep, MustKeepStatus, Summary
 
 _SAMPLE_CHARS = 400
@@ -60,37 +62,10 @@ class Draft:
         """Whether the check found no fault: the summary is shorter than its source, invents and misses nothing."""
         return self.tokens < self.source_tokens and not self.invented and not self.missing
 
-    def summary(
-        self,
-        *,
-        number: int,
-        session: str,
-        level: int,
-        operations: tuple[int, int, int],
-        times: tuple[datetime, datetime],
-        created: datetime,
-        children: tuple[int, ...] = (),
-    ) -> Summary:
-        """Convert to a summary. `operations`: The first, the last and their count. `times`: The first and the last."""
-        return Summary(
-            id=number,
-            session=session,
-            level=level,
-            first_operation=operations[0],
-            last_operation=operations[1],
-            operation_count=operations[2],
-            children=children,
-            text=self.text,
-            method=EXTRACTIVE,
-            tokens=self.tokens,
-            source_tokens=self.source_tokens,
-            must_keeps=self.must_keeps,
-            dropped=(),
-            put_back=self.put_back,
-            since=times[0],
-            until=times[1],
-            created=created,
-        )
+    def summary(self, **others: Any) -> Summary:
+        """Convert to a summary; `others` are the fields of `Summary` that a draft lacks."""
+        known = {name: getattr(self, name) for name in ("text", "tokens", "source_tokens", "must_keeps", "put_back")}
+        return Summary(**{"method": EXTRACTIVE, "children": (), "dropped": (), **known, **others})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +94,7 @@ class Material:
                 key=source.operation,
                 text=_without_kept(source.text, facts, source.operation),
                 speaker=source.speaker,
-                when=f"{source.time:%Y-%m-%d}",
+                when=local_day(source.time),
                 weight=source.weight,
             )
             for source in sources
