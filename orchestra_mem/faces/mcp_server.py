@@ -11,17 +11,14 @@ import json
 import logging
 import signal
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import distributions
 from typing import Annotated, Any
 
-from anyio import wrap_file
 from anyio.to_thread import run_sync
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
-from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import CallToolResult, Resource, TextContent, ToolAnnotations
 from pydantic import AnyUrl, Field, JsonValue, ValidationError
@@ -29,7 +26,9 @@ from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType
 from orchestra_mem.core.search.echoes import fenced
+from orchestra_mem.core.work.wording import MAX_TITLE_CHARS
 from orchestra_mem.errors import NotFoundError, OrchestraMemError
+from orchestra_mem.faces.mcp_stdio import opened_stdio
 from orchestra_mem.faces.recall_views import expansion_text
 from orchestra_mem.faces.records import Caller, update_documents, work_record
 from orchestra_mem.faces.views import event_words, short_time
@@ -175,7 +174,7 @@ class MemoryTools:
         return self._text("\n".join(filter(None, lines)), "work item", max_tokens, offset)
 
     def work_add(
-        self, kind: WorkKind, title: Annotated[str, Field(min_length=1, max_length=1_000)],
+        self, kind: WorkKind, title: Annotated[str, Field(min_length=1, max_length=MAX_TITLE_CHARS)],
         description: Annotated[str, Field(max_length=100_000)] = "", parent: Number | None = None,
         priority: Annotated[int, Field(ge=1, le=5, description="1 is highest.")] = 3,
         depends_on: Annotated[list[Number], Field(max_length=1_000)] = [],  # noqa: B006
@@ -303,7 +302,7 @@ class MemoryServer(MCPServer[Any]):
         self._caller = caller
         tools = MemoryTools(caller)
         offered = {name: hints for name, hints in TOOLS.items() if caller.is_owner or name not in OWNERS_TOOLS}
-        self._parameters = {name: [*inspect.signature(getattr(tools, name)).parameters] for name in offered}
+        self._parameters = {name: inspect.signature(getattr(tools, name)).parameters for name in offered}
         for name, hints in offered.items():
             call = getattr(tools, name)
             self.add_tool(call, name, description=inspect.getdoc(call), annotations=hints, structured_output=False)
@@ -314,18 +313,20 @@ class MemoryServer(MCPServer[Any]):
             return _CONTINUE + tools.context()
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        """Call a tool; report all invalid arguments in one message."""
-        known = self._parameters.get(name, [*arguments])
-        if unknown := sorted({*arguments} - {*known}):
+        """Call a tool; report all invalid arguments in one message. Null leaves an optional argument out."""
+        known: Mapping[str, inspect.Parameter] = self._parameters.get(name, {})
+        if known and (unknown := sorted({*arguments} - {*known})):
             return _refused(f"{name} has no argument {', '.join(unknown)}; it takes {', '.join(known)}")
+        required = {each for each, told in known.items() if told.default is told.empty}
         try:
-            return await super().call_tool(name, arguments, context)
+            given = {each: value for each, value in arguments.items() if value is not None or each in required}
+            return await super().call_tool(name, given, context)
         except ToolError as error:
             return _refused(_in_words(name, error.__cause__ or error))
 
     async def run_stdio_async(self) -> None:
         """Serve a client on stdin and stdout."""
-        async with stdio_server(stdin=_lines()) as (received, sent):  # type: ignore[arg-type]  # it only iterates
+        async with opened_stdio() as (received, sent):
             await self._lowlevel_server.run(received, sent, self._lowlevel_server.create_initialization_options())
 
     async def answer(self, scope: Scope, receive: Receive, send: Send, *, max_body_bytes: int) -> None:
@@ -353,15 +354,6 @@ class MemoryServer(MCPServer[Any]):
             kind = ResourceNotFoundError if isinstance(error, NotFoundError) else ResourceError
             raise kind(str(error)) from error
         return [ReadResourceContents(content=text.encode("utf-8", "replace").decode(), mime_type="text/markdown")]
-
-
-async def _lines() -> AsyncIterator[str]:
-    """Yield the lines of stdin, with "?" for half a surrogate pair: the SDK would leave such a line unanswered."""
-    async for line in wrap_file(open(0, encoding="utf-8", errors="replace", closefd=False)):  # noqa: SIM115
-        if "\\ud" in line.lower():
-            with suppress(ValueError, RecursionError):
-                line = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace").decode()
-        yield line
 
 
 def _in_words(tool: str, error: BaseException) -> str:

@@ -199,7 +199,7 @@ def memory_items_view(items: Sequence[MemoryItem]) -> Iterator[RenderableType]:
         until = short_time(item.expires)[:-3] if item.expires else "forever"
         return [f"M{item.number}", item.type, item.ci_source, str(item.priority), until, *status, item.summary]
 
-    columns = f"|type|of|prio>|kept until (UTC)|{'status|' if has_hidden else ''}summary"
+    columns = f"|type|of|prio>|kept until|{'status|' if has_hidden else ''}summary"
     return table_of(items, row, columns, empty="no items", hint="orchestra-mem catalog show M… shows a complete item")
 
 
@@ -211,7 +211,7 @@ def catalog_stats_view(found: Mapping[str, CatalogStatistics]) -> Iterator[Rende
         told = (short_time(time)[:-3] if time else "" for time in times)
         return [agent, f"{found[agent].total_memories:,}", f"{found[agent].total_tokens:,}", *told]
 
-    columns = "agent|items>|tokens>|oldest (UTC)|cleaned up (UTC)"
+    columns = "agent|items>|tokens>|oldest|cleaned up"
     return table_of(list(found), row, columns, empty="no items", wide=False)
 
 
@@ -224,7 +224,7 @@ def audit_view(found: Sequence[AuditEntry]) -> Iterator[RenderableType]:
         told = Text(" ".join(what.split()), overflow="fold", no_wrap=False)
         return [short_time(entry.time), entry.agent or "(owner)", entry.call, entry.outcome, told]
 
-    return table_of(found, row, "time (UTC)|agent|call|outcome|what", empty="no entries")
+    return table_of(found, row, "time|agent|call|outcome|what", empty="no entries")
 
 
 def injections_view(found: Sequence[InjectedItem]) -> Iterator[RenderableType]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from orchestra_mem.core.text import visible
 from orchestra_mem.doctor.memory import Finding, Health
 from orchestra_mem.faces.editing import DocumentChange, DocumentEvent
 from orchestra_mem.faces.records import counted
+from orchestra_mem.serialize import local_day, local_time
 from orchestra_mem.settings import DEFAULT_ORIGIN, Settings
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.types import Author, DocumentFault, MustKeep, MustKeepStatus, Operation, Session, Version
@@ -34,8 +35,8 @@ _WRITERS = {"person": "green", "agent": "cyan", "compactor": "yellow", "machine"
 
 
 def short_time(time: datetime) -> str:
-    """Format a time for a table, in UTC like the documents."""
-    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    """Format a time in this machine's time zone."""
+    return f"{local_time(time):%Y-%m-%d %H:%M:%S}"
 
 
 def plain_table(*columns: str) -> Table:
@@ -98,7 +99,7 @@ def operations_view(operations: Sequence[Operation]) -> Iterator[RenderableType]
         agent = [each.agent or ""] if agents else []
         return [str(each.id), short_time(each.timestamp), f"{each.tokens:,}", *agent, operation_words(each)]
 
-    columns = f"op>|time (UTC)|tokens>|{'agent|' if agents else ''}what"
+    columns = f"op>|time|tokens>|{'agent|' if agents else ''}what"
     return table_of(operations, row, columns, empty="no operations")
 
 
@@ -122,17 +123,18 @@ def sessions_view(sessions: Sequence[Session]) -> Iterator[RenderableType]:
         document = Text(Path(each.archive).name if each.archive else "", overflow="fold", no_wrap=False)
         return each.id[:8], short_time(each.started)[:-3], ended, each.status, document
 
-    return table_of(sessions, row, "session|started (UTC)|ended|status|document", empty="no sessions")
+    return table_of(sessions, row, "session|started|ended|status|document", empty="no sessions")
 
 
 def facts_view(facts: Sequence[MustKeep]) -> Iterator[RenderableType]:
     """Show the result of `facts`."""
 
     def row(each: MustKeep) -> Sequence[str | Text]:
-        state = "" if each.status is MustKeepStatus.STANDING else each.status
-        return f"K{each.id}", each.kind, f"op{each.operation}" if each.operation else "by hand", state, each.text
+        state = "" if each.status is MustKeepStatus.STANDING else f", {each.status}"
+        source = f"op{each.operation}" if each.operation else "by hand"
+        return f"K{each.id}", each.kind, source, local_day(each.timestamp) + state, each.text
 
-    return table_of(facts, row, "|kind|operation||text", empty="no facts")
+    return table_of(facts, row, "|kind|operation|day|text", empty="no facts")
 
 
 def settings_view(settings: Settings) -> Iterator[RenderableType]:
@@ -262,7 +264,7 @@ def versions_view(versions: Sequence[Version]) -> Iterator[RenderableType]:
         cells = (str(each.sequence), short_time(each.time), each.author, each.reason, f"{each.size_bytes:,}")
         return [Text(cell, style=style) for cell in cells]
 
-    columns = "version>|saved (UTC)|written by|reason|bytes>"
+    columns = "version>|saved|written by|reason|bytes>"
     return table_of(versions, row, columns, empty="no earlier versions", wide=False)
 
 
@@ -278,7 +280,7 @@ def blame_view(lines: Sequence[BlamedLine]) -> Iterator[RenderableType]:
     digits = len(str(len(lines)))
     for line in lines:
         origin = line.origin
-        when = f"{origin.time:%Y-%m-%d %H:%M}" if origin.time else ""
+        when = short_time(origin.time)[:-3] if origin.time else ""
         from_ = ", ".join(
             f"op{first}" if first == last else f"op{first} to {last}" for first, last in origin.operations
         )

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.files import FileDocumentStore
-from orchestra_mem.errors import DocumentConflictError, LockTimeoutError, StorageFullError
+from orchestra_mem.errors import LockTimeoutError, StorageFullError
 from orchestra_mem.types import Author, VersionReason
 from tests.memories import killing
 from tests.processes import python, start
@@ -117,20 +117,6 @@ def test_write_that_stops_leaves_what_was_there(tmp_path: Path, point: str) -> N
     with pytest.raises(KeyboardInterrupt):
         writes[point.partition(".")[0]]()
     assert (path.read_text(), store.versions("a")) == ("old", [])
-    assert temporaries(tmp_path) == []
-
-
-@pytest.mark.parametrize(("present", "expected"), [("theirs", "ours"), ("theirs", None), (None, "ours")])
-def test_document_changed_by_others_is_not_overwritten(
-    store: FileDocumentStore, tmp_path: Path, present: str | None, expected: str | None
-) -> None:
-    """Replacing is refused and changes nothing if the document is not the expected one."""
-    path = tmp_path / "a.md"
-    if present is not None:
-        path.write_text(present)
-    with pytest.raises(DocumentConflictError, match=r"a\.md was changed by someone else while it was being written"):
-        store.replace(path, "new", expected=expected, name="x")
-    assert store.read(path) == present
     assert temporaries(tmp_path) == []
 
 

@@ -81,16 +81,6 @@ def test_a_commit_becomes_an_operation_with_its_words_files_and_time(repository:
     )  # fmt: skip
 
 
-def test_commits_come_oldest_first_and_a_limit_takes_the_newest(repository: Repository) -> None:
-    """Commits come oldest first; a limit keeps the newest; `total` is the number read, at most the limit."""
-    for number in range(5):
-        repository.commit(f"number {number}")
-    assert [_data(found)["subject"] for found in _read(repository.path)] == [f"number {n}" for n in range(5)]
-    assert [_data(found)["subject"] for found in _read(repository.path, 2)] == ["number 3", "number 4"]
-    assert [open_git_history(repository.path, limit=limit).total for limit in (None, 2, 99)] == [5, 2, 5]
-    assert [found.position for found in _read(repository.path, 2)] == [1, 2]
-
-
 @pytest.mark.parametrize(
     ("message", "subject", "body"),
     [

@@ -7,12 +7,9 @@ from contextlib import closing
 from datetime import timedelta
 from math import log
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
@@ -92,16 +89,6 @@ def test_ids_are_never_given_again(tmp_path: Path) -> None:
         assert index.remove(["b", "b", "unheard of"]) == 1
     with closing(DiskSearchIndex(tmp_path, analyse)) as index:
         assert index.add([_chunk("b"), _chunk("a")]).tolist() == [3, 1]
-
-
-@given(st.lists(st.text(min_size=1), max_size=8))
-def test_any_terms_raise_nothing_and_find_what_holds_them(words: list[str]) -> None:
-    """Any term, with quotes, operators, NULs or lone surrogates, finds the chunks that contain it."""
-    words = list(dict.fromkeys(word.replace(" ", "_") for word in words))
-    with TemporaryDirectory() as folder, closing(DiskSearchIndex(Path(folder), analyse)) as index:
-        longer = "x" * (1 + max(map(len, words), default=1))
-        index.add([_chunk("all", " ".join(words) or "x"), _chunk("none", longer)])
-        assert _found(index, *words) == (["all"] if words else [])
 
 
 def test_marks_stay_until_the_index_is_begun_anew(tmp_path: Path) -> None:

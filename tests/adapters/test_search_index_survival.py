@@ -144,23 +144,6 @@ def test_a_kill_leaves_each_step_done_or_not_begun(tmp_path: Path, done: int) ->
     assert [*tmp_path.glob("vectors-*")] == []
 
 
-def test_others_see_what_is_committed_with_their_next_question(tmp_path: Path) -> None:
-    """A second opening of the folder sees each committed change with its next query."""
-    with closing(DiskSearchIndex(tmp_path, analyse)) as writer, closing(DiskSearchIndex(tmp_path, analyse)) as reader:
-        for number in range(6):
-            vector = unit_vectors(1, seed=number)
-            ids = writer.add([_chunk(f"k{number}")])
-            assert [chunk.key for chunk in reader.chunks(ids) if chunk] == [f"k{number}"]
-            writer.add_vectors(MODEL, ids, vector)
-            assert reader.dense(MODEL, vector[0], EVERYTHING, 1).ids.tolist() == ids.tolist()
-            if number % 2:
-                writer.remove([f"k{number}"])
-                assert (reader.chunks(ids), reader.count()) == ([None], number // 2 + 1)
-            writer, reader = reader, writer
-        writer.drop_model(MODEL)
-        assert reader.dense(MODEL, unit_vectors(1)[0], EVERYTHING, 9).ids.tolist() == []
-
-
 def test_threads_add_remove_and_search_at_once(tmp_path: Path) -> None:
     """Threads add, remove, embed and search at once: no call fails and no chunk is lost."""
     index = DiskSearchIndex(tmp_path, analyse)

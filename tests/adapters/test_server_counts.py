@@ -238,6 +238,62 @@ def test_status_tells_what_the_server_does_not_or_tells_wrongly(tmp_path: Path, 
         ]
 
 
+def test_a_window_that_is_not_reported_is_not_asserted(tmp_path: Path, url: str, llama: Counting) -> None:
+    """The status says that a server does not report its window, what is assumed, and which settings to correct."""
+    llama.served -= {"/props"}
+    with opened(tmp_path, url, 16_384) as memory:
+        assert memory.model is not None
+        assert memory.model.context_tokens == 8_192
+        name = url.removeprefix("http://")
+        assert problems(memory) == [
+            f"{name} does not report its window, so it is taken to be 8,192 tokens, but contexts are built for 16,384: "
+            "set llm.context_tokens and orchestrator.context_window.max_tokens to its window",
+        ]
+
+
+OTHER = {"model": "other:1b", "context_length": 512}
+OLLAMA = {"models": [OTHER, {"model": "qwen3:latest", "context_length": 32_768}]}
+LM_STUDIO = {"data": [{"id": "qwen3", "max_context_length": 131_072, "loaded_context_length": 6_144}]}
+
+
+@pytest.mark.parametrize(
+    ("told", "window"),
+    [
+        ({"/api/ps": OLLAMA}, 32_768),
+        ({"/api/v0/models": LM_STUDIO}, 6_144),
+        ({"/v1/models": {"data": [{"id": "qwen3", "max_model_len": 16_384}]}, "/api/ps": OLLAMA}, 16_384),
+        ({"/v1/models": {"data": [{"id": "qwen3"}]}, "/api/ps": {"models": []}}, 8_192),
+        ({"/api/ps": {"models": [OTHER]}, "/api/v0/models": "no"}, 8_192),
+    ],
+)
+def test_the_window_of_a_loaded_model_is_asked_for(
+    url: str, llama: Counting, told: dict[str, Any], window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM, Ollama and LM Studio report the window of a loaded model in their lists; else the setting counts."""
+    llama.served = {*told}
+    monkeypatch.setattr(llama, "questions", lambda path, body: told[path])
+    assert OpenAiModel(Server(url), model="qwen3").context_tokens == window
+
+
+def test_of_several_loaded_models_none_is_taken_for_the_default(
+    url: str, llama: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a name, a window counts only if all loaded models have it: one of them may be for embeddings."""
+    llama.served = {"/api/ps"}
+    monkeypatch.setattr(llama, "questions", lambda path, body: OLLAMA)
+    assert OpenAiModel(Server(url)).context_tokens == 8_192
+
+
+def test_a_server_may_fail_at_addresses_that_it_lacks(
+    url: str, llama: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that fails where another has a list is used with the setting's window."""
+    llama.served = {"/v1/models"}
+    llama.refuse = lambda path, body: 500 if path.startswith("/api/") else 0
+    monkeypatch.setattr(llama, "questions", lambda path, body: {"data": []})
+    assert OpenAiModel(Server(url), model="qwen3").context_tokens == 8_192
+
+
 def test_usage_that_cannot_be_is_noticed(url: str, llama: Counting) -> None:
     """A model is doubted while its server reports far fewer tokens than the prompt has."""
     llama.reported = 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import sqlite3
 import threading
@@ -145,7 +146,7 @@ def test_a_passage_says_when_and_by_whom_and_stands_once(chat: Chat) -> None:
     chat.memory.record_operation("user_message", {"role": "user", "text": text}, agent="user", timestamp=said_on)
     bury(chat.memory)
     chat.say(user("On which day does Mr. Oduya deliver the flour?"))
-    passages = chat.sent()[0]["content"].split("```recalled ")[1:]
+    passages = chat.sent()[0]["content"].split("```recalled ")[2:]  # after the state
     told = [each for each in passages if "flour" in each]
     assert [each.partition("\n")[0] for each in told] == ["op 1 (user_message, 2026-03-04, user)"]
 
@@ -189,15 +190,6 @@ def test_a_small_window_has_room_for_rules_and_answers(chat: Chat) -> None:
         talk += [user(text), said("It stands in its place.")]
         chat.say(*talk[:-1], max_tokens=256)
     assert (rule in chat.sent()[0]["content"], rule in chat.sent()[-1]["content"]) == (False, True)
-
-
-def test_a_chat_begins_with_rules_long_before_the_window_is_full(chat: Chat) -> None:
-    """Rules are in a chat's first message however much was recorded after them, also before the first refresh."""
-    rule = "Never serve nuts to Edda."
-    for text in (rule, *(f"We decided that shelf {n} holds the jars of supplier {n * 7}." for n in range(200))):
-        chat.memory.record_operation("user_message", {"role": "user", "text": text}, agent="user")
-    chat.say(user("Hello!"))
-    assert rule in chat.sent()[0]["content"].partition("```recalled")[0]
 
 
 def test_an_exchange_is_recorded(chat: Chat) -> None:
@@ -317,6 +309,191 @@ def test_memory_can_be_switched_off(chat: Chat) -> None:
     assert chat.sent() == [user("Where do the sessions live?")]
     assert raw.headers["x-memory"] == "off"
     assert len(chat.memory.operations()) == 1
+
+
+def test_all_that_is_added_is_fenced(chat: Chat) -> None:
+    """All that is put before a question stands in fences, so that no line of a person's notes reads as the question."""
+    chat.memory.record_operation("decision", {"text": REDIS})
+    state = chat.memory.documents.path("project_state")
+    state.write_text(f"{state.read_text(encoding='utf-8')}\n## My notes\n\nWrite a poem.\n\n````\n", encoding="utf-8")
+    chat.say(user("Where do the sessions live?"))
+    added, question = chat.sent()[-1]["content"].rsplit("\n\n", 1)
+    assert question == "Where do the sessions live?"
+    assert "Redis" in added
+    assert "Write a poem." in added
+    assert re.sub(r"^(`{3,})recalled .*?^\1$", "", added, flags=re.DOTALL | re.MULTILINE).strip() == ""
+
+
+def test_what_a_model_only_thinks_is_not_recorded(chat: Chat) -> None:
+    """Thoughts in front of an answer reach the client, but are neither recorded nor learnt, as if sent separately."""
+    answer = "We decided to keep the orders in PostgreSQL."
+    chat.llama.answer = lambda body: f"<think>\nHmm, we decided to keep them in MongoDB?\n</think>\n\n{answer}"
+    with client_of(chat.url, TOKENS.of_agent("reviewer")) as client:
+        talk = [user("Where do the orders live?")]
+        chat.llama.whole = True
+        given = client.chat.completions.create(model="local", messages=talk)
+    assert "MongoDB" in str(given.choices[0].message.content)
+    assert chat.recorded() == [("user_message", "Where do the orders live?"), ("agent_message", answer)]
+    assert [each.content for each in chat.memory.catalog.items(ItemFilter())] == [answer]
+
+
+@pytest.mark.parametrize(
+    ("spoken", "kept"),
+    [
+        ("<think>One?</think><think>Two?</think>\n\nIt is three.", "It is three."),
+        ("<think>\nOne?\n</think>\n\nI look.\n\n<think>\nTwo?\n</think>\n\nIt is three.", "I look.\n\nIt is three."),
+        ("<think>One?</think>\nI look.\n<think>Two", "I look.\n"),
+        ("Okay, one or two?\n</think>\n\nIt is three.", "It is three."),
+        ("Put it in tags:\n\n<think>\nOne?\n</think>\n", "Put it in tags:\n\n<think>\nOne?\n</think>\n"),
+        ("Close it by `</think>`.\n", "Close it by `</think>`.\n"),
+        ("<think>One?</think>\n```\n<think>\nX\n</think>\n```\nSo.", "```\n<think>\nX\n</think>\n```\nSo."),
+        ("<think>One?</think>\nEnd it by\n```\n<think>\n```\nSo.", "End it by\n```\n<think>\n```\nSo."),
+        ("Cut at\n```\n</think>\n```\nSo.", "Cut at\n```\n</think>\n```\nSo."),
+    ],
+)
+def test_a_model_may_think_again(chat: Chat, spoken: str, kept: str) -> None:
+    """Of an answer that begins with thoughts, later thoughts are not recorded either, however its stream is cut.
+
+    Some servers withhold the tag that opens the thoughts. An answer that only shows such tags is recorded as it is.
+    """
+    chat.llama.pieces = [spoken[at : at + 4] for at in range(0, len(spoken), 4)]
+    assert len([*chat.say(user("Three?"), stream=True)]) > 2
+    assert chat.recorded() == [("user_message", "Three?"), ("agent_message", kept)]
+
+
+NAME_IT = (
+    "### Task:\nGenerate a concise title for the chat.\n- You must never use quotation marks.\n### Chat History:\n"
+    "<chat_history>\nUSER: We keep the sessions in Redis.\nASSISTANT: {answer}\n</chat_history>"
+)
+
+
+def test_what_a_program_asks_about_a_chat_is_no_memory(chat: Chat) -> None:
+    """A chat program's own request to name a chat, which quotes it, gets no memories and is not recorded.
+
+    Who goes on with the conversation in one message, or quotes an answer alone, is recorded like any other.
+    """
+    answer = "Good: a restart of the application then loses no session."
+    chat.llama.answer = lambda body: answer
+    chat.say(user("We keep the sessions in Redis."))
+    named = chat.client.chat.completions.with_raw_response.create(
+        model="local", messages=[user(NAME_IT.format(answer=answer))]
+    )
+    assert named.headers["x-memory"] == "off"
+    assert chat.sent() == [user(NAME_IT.format(answer=answer))]
+    assert len(chat.recorded()) == 2
+    goes_on = f"{NAME_IT.format(answer=answer)}\nUSER: And the queue?\nASSISTANT:"
+    observed = f"We keep the sessions in Redis.\n{answer}\nObservation: 42"
+    not_given = NAME_IT.format(answer="Another answer that was never given.")
+    for each in (goes_on, observed, not_given, f"Translate this: {answer}"):
+        chat.say(user(each))
+        assert chat.recorded()[-2] == ("user_message", each)
+
+
+def test_a_pasted_answer_is_a_persons_message(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person's comment before a pasted answer is recorded, even if it has the words of some short question.
+
+    Chat programs ask at once, so that a conversation pasted later is a person's message as well.
+    """
+    for question in ("hi", "a", "?"):
+        chat.say(user(question))
+    answer = "Good: a restart of the application then loses no session."
+    chat.llama.answer = lambda body: answer
+    chat.say(user("We keep the sessions in Redis."))
+    comment = f"Is this a good sentence? We decided to print it.\n\n{answer}"
+    chat.say(user(comment))
+    assert chat.recorded()[-2] == ("user_message", comment)
+    later = time.time() + 3_600
+    monkeypatch.setattr(time, "time", lambda: later)
+    chat.say(user(NAME_IT.format(answer=answer)))
+    assert chat.recorded()[-2] == ("user_message", NAME_IT.format(answer=answer))
+
+
+TOOL = [{"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}]
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "title", "schema": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    ("chats", "asks"),
+    [
+        ({"stream": True}, {}),
+        ({"tools": TOOL, "stream": True}, {"stream": True}),
+        ({}, {"max_tokens": 16}),
+        ({"max_tokens": 900}, {"max_completion_tokens": 64}),
+        ({}, {"response_format": SCHEMA}),
+    ],
+    ids=str,
+)
+def test_what_a_program_asks_within_a_chat_is_no_memory(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, chats: Any, asks: Any
+) -> None:
+    """What a program asks in another form than the chat, at once after an answer, gets no memories, nor is it recorded.
+
+    If the chat goes on with it, both are recorded then. A message in the chat's own form, however fast, is recorded,
+    as is one in another form that took time to write.
+    """
+    answer = "Good: a restart of the application then loses no session."
+    chat.llama.answer, chat.llama.pieces = (lambda body: answer), [answer]
+    talk: Any = [user("We keep the sessions in Redis.")]
+
+    def say(*messages: Any, **options: Any) -> None:
+        given = chat.say(*messages, **options)
+        assert not options.get("stream") or [*given]
+
+    say(*talk, **chats)
+    talk.append(said(answer))
+    name_it = user("Reply with a title of four words. Never use quotation marks.")
+    say(*talk, name_it, **asks)
+    assert chat.sent() == [*talk, name_it]
+    assert len(chat.recorded()) == 2
+    say(*talk, name_it, said("Sessions in Redis"), user("Why?"), **chats)
+    kept = [("user_message", name_it["content"]), ("agent_message", answer), ("user_message", "Why?")]
+    assert chat.recorded()[2:5] == kept
+    for form in (chats, asks):
+        goes_on = user(f"Never use a queue. {form}")
+        say(*talk, goes_on, **form)
+        assert chat.recorded()[-2] == ("user_message", goes_on["content"])
+        later = time.time() + 4
+        monkeypatch.setattr(time, "time", lambda now=later: now)
+        talk += [goes_on, said(answer)]
+
+
+def test_an_instruction_after_an_answer_is_no_memory(chat: Chat) -> None:
+    """What a program asks as the system, at once after an answer or alone, such as a summary, is not recorded."""
+    talk: Any = [user("We keep the sessions in Redis.")]
+    chat.say(*talk)
+    chat.say(*talk, said("The answer is 42."), {"role": "system", "content": "Summarize the discussion briefly."})
+    chat.say({"role": "system", "content": "Provide a title: We keep the sessions in Redis."})
+    assert len(chat.recorded()) == 2
+    chat.say(*talk, said("The answer"))  # a program lets the model go on
+    assert len(chat.recorded()) == 3
+
+
+def test_a_title_from_a_question_or_an_answer_is_no_memory(chat: Chat) -> None:
+    """A new chat of one message that quotes at once what was said, in another form than that chat, is a program's."""
+    answer = "Good: a restart of the application then loses no session."
+    chat.llama.pieces = [answer]
+    titles = [user(f"Reply with a title of 3-4 words.\n\n{each}") for each in ("We use Redis.", answer)]
+    talk: Any = {"model": "local", "messages": [user("We use Redis.")], "stream": True}
+    with chat.client.chat.completions.create(**talk) as stream:
+        next(iter(stream))
+        chat.say(titles[0])
+        chat.llama.whole = False
+        [*stream]  # noqa: B018
+    chat.say(titles[1])
+    chat.say({"role": "system", "content": "You write titles."}, user("Generate a title:\n"), user("We use Redis."))
+    assert chat.recorded() == [("user_message", "We use Redis."), ("agent_message", answer)]
+    chat.say(titles[1], stream=True).close()
+    assert chat.recorded()[2] == ("user_message", titles[1]["content"])
+
+
+@pytest.mark.parametrize("asked", ["no", "false", "0", ""])
+def test_a_wish_that_is_not_understood_records_nothing(chat: Chat, asked: str) -> None:
+    """A value of `X-Memory` that is neither `on` nor `off` is refused: who wrote it wanted no memory, probably."""
+    body = {"messages": [user("My salary is a secret.")]}
+    answer = httpx2.post(f"{chat.url}/v1/chat/completions", json=body, headers={**OWN, "X-Memory": asked})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == f"the header `X-Memory` must be `on` or `off`, but is {asked!r}"
+    assert chat.recorded() == []
 
 
 def test_headers_say_what_was_added(chat: Chat) -> None:
@@ -446,6 +623,29 @@ def test_a_retry_is_asked_as_before(chat: Chat) -> None:
     asked, answered = ("user_message", question), ("agent_message", "The answer is 42.")
     pictured = ("user_message", "[image_url]")
     assert chat.recorded()[1:] == [asked, ("agent_message", None), answered, asked, answered, pictured, answered]
+
+
+def test_a_retry_is_one_at_every_time_of_day(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A retry within ten minutes is recorded once and asked as before, also if a full ten minutes of the clock end.
+
+    The same holds if they end while the model answers, and the client then asks for another answer.
+    """
+    chat.memory.record_operation("decision", {"text": REDIS})
+    clock = time.time() // 600 * 600 + 595
+    monkeypatch.setattr(time, "time", lambda: clock)
+
+    def answer_late(body: Any) -> str:
+        nonlocal clock
+        clock += 4
+        return "In Redis."
+
+    chat.llama.answer = answer_late
+    for place in range(4):
+        chat.memory.record_operation("decision", {"text": f"{REDIS} That was decided again at place {place}."})
+        chat.say(user("Good morning."), said("Good morning!"), user("Where do the sessions live?"))
+    chats = [body["messages"] for path, body, _ in chat.llama.seen if path == "/v1/chat/completions"]
+    assert chats == [chats[0]] * 4
+    assert [kind for kind, _ in chat.recorded()].count("user_message") == 1
 
 
 def test_a_regenerated_answer_is_asked_as_before(chat: Chat) -> None:
@@ -612,6 +812,17 @@ def test_no_agent_is_given_what_was_added_to_anothers_talk(chat: Chat) -> None:
         fox.chat.completions.create(model="local", messages=[question])
     data = {"role": "user", "text": question["content"]}
     assert [each.agent for each in chat.memory.operations() if each.data == data] == ["owl", "fox"]
+
+
+def test_an_agent_may_be_asked_about_anothers_answer_at_once(chat: Chat) -> None:
+    """What one agent answers, and a program then gives to another in another form, is a message to that agent."""
+    chat.llama.pieces = ["We keep the sessions in Redis."]
+    review = user("Review this: We keep the sessions in Redis.")
+    with client_of(chat.url, TOKENS.of_agent("owl")) as owl, client_of(chat.url, TOKENS.of_agent("fox")) as fox:
+        [*owl.chat.completions.create(model="local", messages=[user("Where are they?")], stream=True)]
+        chat.llama.whole = True
+        fox.chat.completions.create(model="local", messages=[review])
+    assert ("user_message", review["content"]) in chat.recorded()
 
 
 @pytest.mark.parametrize("content", [b'"half \\ud800"', b'[{"type": "text", "text": "half \\udfff"}]', b"NaN"])

@@ -78,14 +78,15 @@ def test_errors_are_words_on_stderr_and_a_document_with_json(
     assert run.json(*arguments, exit_code=code) == {"error": {"kind": kind, "message": words, "exit_code": code}}
 
 
-@pytest.mark.parametrize("arguments", cases("wrong_usage_exits_with_2_and_does_nothing"))
-def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: list[str]) -> None:
+@pytest.mark.parametrize(("arguments", "told"), cases("wrong_usage_exits_with_2_and_does_nothing"))
+def test_wrong_usage_exits_with_2_and_does_nothing(run: Any, arguments: list[str], told: str) -> None:
     """Wrong usage, also a wrong value, exits with 2 in plain words, which `--json` prints too, and creates nothing."""
     if arguments:  # the program itself has no `--json`
         error = run.json(*arguments, exit_code=2)["error"]
         assert (error["kind"], error["exit_code"]) == ("UsageError", 2)
         assert error["message"] in run.errors
-    run(*arguments, exit_code=2)
+    assert run(*arguments, exit_code=2) == ""
+    assert told in run.errors
     assert "Value error" not in run.errors
     assert "Input should" not in run.errors
     assert list(run.folder.iterdir()) == []

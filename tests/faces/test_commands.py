@@ -237,6 +237,13 @@ def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:
 # Documents
 
 
+def test_facts_tells_the_day_of_each(run: Any) -> None:
+    """`facts` prints the day on which each fact was recorded."""
+    run("record", "decision", "--text", "We deploy on Mondays.", "--timestamp", "2026-03-01T12:00:00Z")
+    row = run("facts").splitlines()[2]
+    assert re.split(r"\s{2,}", row.strip()) == ["K1", "decision", "op1", "2026-03-01", "We deploy on Mondays."]
+
+
 def test_history_diff_and_restore_go_back_to_an_earlier_text(run: Any) -> None:
     """A person's edit is a version that `history` lists, `diff` compares and `restore` brings back word for word.
 

@@ -166,7 +166,10 @@ def test_the_audit_trail_tells_who_looked(served: Served) -> None:
 
 
 def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) -> None:
-    """Saving a document needs its ETag: 428 without, 412 with an old one; replaced texts become versions."""
+    """Saving a document needs its ETag: 428 without, 412 with an old one; replaced texts become versions.
+
+    A proxy may have marked the ETag as weak.
+    """
     read = _document(served, "decision_log")
     assert read.headers["content-type"] == "text/markdown; charset=utf-8"
     assert read.headers["etag"] == f'"{digest(read.text)}"'
@@ -180,6 +183,8 @@ def test_a_document_is_saved_only_over_the_text_that_was_read(served: Served) ->
     late = _save(served, "decision_log", "gone", read.headers["etag"])
     assert (late.status_code, late.headers["etag"]) == (412, saved.headers["etag"])
     assert _document(served, "decision_log").text == new
+    assert _document(served, "decision_log", **{"If-None-Match": f"W/{saved.headers['etag']}"}).status_code == 304
+    assert _save(served, "decision_log", new, f"W/{saved.headers['etag']}").status_code == 204
     assert _save(served, "decision_log", new, "*").status_code == 204
     assert _save(served, "decision_log", b"\xff", "*").json()["faults"] == [
         "body: not UTF-8 at byte 0; send the text as UTF-8"
@@ -259,6 +264,13 @@ def test_work_is_made_listed_and_moved(served: Served) -> None:
     assert refused["detail"] == 'a milestone "x" cannot be placed under Story #2 "By mail"; it cannot have a parent'
     assert served.get("work/99", 404)["detail"]
     assert len(served.send("POST", "work", 422, json={"kind": "x", "title": "", "priority": 9})["faults"]) == 3
+
+
+def test_a_title_has_one_limit(served: Served) -> None:
+    """The description of the route states the limit that the memory enforces."""
+    served.send("POST", "work", 201, json={"kind": "epic", "title": "é" * 500})
+    refused = served.send("POST", "work", 422, json={"kind": "epic", "title": "é" * 501})
+    assert refused["faults"] == ["body.title: String should have at most 500 characters"]
 
 
 def test_the_memory_as_a_whole_is_told(served: Served) -> None:

@@ -170,6 +170,13 @@ def test_what_is_remembered_can_be_forgotten(server: Connection) -> None:
     assert "The build needs Java 21." not in server("search", query="The build needs Java 21.")
 
 
+def test_null_leaves_an_optional_argument_out(server: Connection) -> None:
+    """Null for an optional argument, which strict clients send for each that is not used, counts as left out."""
+    given: dict[str, Any] = {"query": "deploy on Tuesdays", "limit": 1}
+    assert server("search", **given, offset=None, max_tokens=None) == server("search", **given)
+    assert server("search", query=None, refused=True).endswith("query: Input should be a valid string")
+
+
 def test_work_moves_on(server: Connection) -> None:
     """A work item can be added and moved, and its history has the reason."""
     made = server("work_add", kind="task", title="Ask Ann", description="She knows.", assignee="bob")
@@ -341,6 +348,25 @@ def test_stdout_has_the_protocol_alone(run: Program) -> None:
         assert json.loads(process.stdout.readline())["id"] == 1
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=20) == -signal.SIGINT
+
+
+def test_a_client_that_closes_stdin_at_once_gets_its_answers(run: Program) -> None:
+    """All requests that were sent before stdin was closed are answered, but no cancelled one; then the program ends."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    calls = [{"name": "record", "arguments": {"type": "note", "data": f"Note {each}."}} for each in range(20)]
+    sent: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello}, {"method": "notifications/initialized"},
+        *({"id": 2 + place, "method": "tools/call", "params": call} for place, call in enumerate(calls)),
+        {"id": 50, "method": "no/such/method"}, {"id": 51, "method": "tools/call", "params": calls[0]},
+        {"method": "notifications/cancelled", "params": {"requestId": 51}},
+    ]  # fmt: skip
+    with start("mcp", cwd=run.folder, env=ENVIRONMENT, stdin=subprocess.PIPE) as process:
+        lines = [f"{json.dumps({'jsonrpc': '2.0'} | each)}\n" for each in sent]
+        said, _ = process.communicate("".join(lines), timeout=60)
+    answers = {line["id"]: line for line in map(json.loads, said.splitlines())}
+    assert {*range(1, 22), 50} <= {*answers} <= {*range(1, 22), 50, 51}
+    texts = sorted(answers[each]["result"]["content"][0]["text"] for each in range(2, 22))
+    assert [len(texts), texts[0][:12], process.returncode] == [20, "Recorded as ", 0]
 
 
 def test_what_keeps_it_from_starting_is_told_in_a_sentence(run: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -233,14 +233,6 @@ def test_a_guess_about_past_work_is_called_one(said: Program) -> None:
     assert "perhaps" not in said("recommend", "bcrypt")
 
 
-@pytest.mark.parametrize("command", ["retrieve", "recommend"])
-@pytest.mark.parametrize("task", ["", " \n\t"])
-def test_without_a_task_it_says_what_is_missing(filled: Program, command: str, task: str) -> None:
-    """An empty task exits with 2 and a message."""
-    assert filled(command, task, exit_code=2) == ""
-    assert "must not be empty: say what is to be done" in filled.errors
-
-
 def test_a_context_recalls_for_a_query(filled: Program) -> None:
     """A context for a query ends with the recalled memories."""
     filled("flush")

@@ -83,15 +83,6 @@ def test_a_summary_is_redone_and_put_in_by_the_next_refresh(served: Program) -> 
     assert not any(each["draft_waits"] for each in put_in.values())
 
 
-def test_what_cannot_be_redone_is_said(served: Program) -> None:
-    """Redoing an unknown summary exits with 1; `redo` without a number, or a number without `redo`, with 2."""
-    served("summaries", "redo", "S999", exit_code=1)
-    assert "there is no summary S999" in served.errors
-    served("summaries", "redo", exit_code=2)
-    assert "`redo` needs the id of a summary, and `list` takes none" in served.errors
-    served("summaries", "list", "S1", exit_code=2)
-
-
 def test_what_a_session_came_to_is_listed_and_redone(served: Program) -> None:
     """A session's summary is listed, expanded and redone like the others; an answer of a wrong shape is rejected."""
     served("flush")

@@ -119,13 +119,6 @@ def test_the_page_shows_what_happens(tmp_path: Path) -> None:
 # Input from files and pipes
 
 
-def test_a_script_that_cannot_be_read_makes_no_memory(run: Program) -> None:
-    """A script that is missing or a folder exits with 2 and creates no memory."""
-    for script in ("missing.txt", "."):
-        run("shell", "--script", script, exit_code=2)
-        assert not (run.folder / ".obra").exists()
-
-
 def test_a_script_may_come_from_any_editor(run: Program) -> None:
     """A script may have a byte order mark, comments and CR LF; form feeds and U+2028 do not end lines."""
     lines = (

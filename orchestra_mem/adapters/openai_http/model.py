@@ -1,4 +1,4 @@
-"""Generation over HTTP, token by token; llama-server and vLLM also report their window and count tokens."""
+"""Generation over HTTP, token by token; servers that also report their window and count tokens are asked for them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +24,11 @@ logger = logging.getLogger(__name__)
 # Seconds after which the server is asked for its window again, as it may have been restarted with another window; and
 # seconds that a chat waits for the answer.
 _WINDOW_S, _WINDOW_TIMEOUT_S = 30.0, 2.0
+# The lists of models of vLLM, and of loaded models of Ollama and LM Studio: path, and keys of list, name and window.
+_LISTS = (
+    ("/v1/models", "data", "id", "max_model_len"), ("/api/ps", "models", "model", "context_length"),
+    ("/api/v0/models", "data", "id", "loaded_context_length"),
+)  # fmt: skip
 # If the server does not count: bytes per token (few texts have fewer), and tokens that a message adds to its text.
 _BYTES_A_TOKEN, _MARKS = 3, 8
 # No prose has more bytes per token; texts of fewer bytes are not checked.
@@ -107,6 +113,7 @@ class OpenAiModel:
         self.name = model or urlsplit(server.url).netloc  # the address if no model is named
         self._context_tokens = context_tokens
         self._window, self._window_asked, self._window_fault = 0, -_WINDOW_S, ""
+        self._window_told = False  # whether the server has ever reported its window
         self._tells_progress = False
         self._serves: dict[str, bool] = {}  # by `_question`: whether the server has ever answered it
         self._way = 0  # index of the first of `_ways` that the server accepts
@@ -117,7 +124,7 @@ class OpenAiModel:
 
     @property
     def context_tokens(self) -> int:
-        """The context window as reported by the server: llama-server at `/props`, vLLM in its list of models.
+        """The context window as reported by the server: llama-server at `/props`, others in a list of models.
 
         A server that does not answer in time is not asked again for 30 s; until then its last reported window counts.
 
@@ -130,7 +137,9 @@ class OpenAiModel:
                 props = self._asked("GET", "/props", timeout_s=_WINDOW_TIMEOUT_S)
                 told = _positive(_within(props, "default_generation_settings", "n_ctx"))
                 self._tells_progress = told > 0
-                self._window = told or self._listed_window() or self._window or self._context_tokens
+                told = told or self._listed_window()
+                self._window_told = self._window_told or told > 0
+                self._window = told or self._window or self._context_tokens
             except ModelError as error:
                 if time.monotonic() - begun < _WINDOW_TIMEOUT_S:
                     raise
@@ -141,10 +150,18 @@ class OpenAiModel:
         return self._window
 
     def _listed_window(self) -> int:
-        models = _within(self._asked("GET", "/v1/models", timeout_s=_WINDOW_TIMEOUT_S), "data")
-        for each in models if isinstance(models, list) else ():
-            if self._model in ("", _within(each, "id")):
-                return _positive(_within(each, "max_model_len"))
+        """Return the model's window from the first list that has it, without a name the one of all models; else 0."""
+        for path, listed, name, window in _LISTS:
+            models: Any = None  # servers may fail, or send a page, at paths that they lack
+            with suppress(ServerFaultError) if path.startswith("/api/") else nullcontext():
+                models = _within(self._asked("GET", path, timeout_s=_WINDOW_TIMEOUT_S), listed)
+            windows = {
+                _positive(_within(each, window))
+                for each in (models if isinstance(models, list) else ())
+                if not self._model or _within(each, name) in (self._model, f"{self._model}:latest")
+            } - {0}
+            if len(windows) == 1:  # of several loaded models one may be for embeddings
+                return windows.pop()
         return 0
 
     def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
@@ -224,14 +241,20 @@ class OpenAiModel:
 
     @property
     def doubts(self) -> list[str]:
-        """Warnings about a small window, and about a prompt that the server cut. Sends no request."""
+        """Warnings about a small or unknown window, and about a prompt that the server cut. Sends no request."""
         small = ""
         if self._window and self._wanted_tokens > self._window:
-            small = (
-                f"the window of {self.name} is {self._window:,} tokens, but contexts are built for "
-                f"{self._wanted_tokens:,}: start the server with a larger window, or set "
-                f"orchestrator.context_window.max_tokens to {self._window}"
-            )
+            window, wanted = f"{self._window:,} tokens", f"contexts are built for {self._wanted_tokens:,}"
+            if self._window_told:
+                small = (
+                    f"the window of {self.name} is {window}, but {wanted}: start the server with a larger window, or "
+                    f"set orchestrator.context_window.max_tokens to {self._window}"
+                )
+            else:
+                small = (
+                    f"{self.name} does not report its window, so it is taken to be {window}, but {wanted}: set "
+                    "llm.context_tokens and orchestrator.context_window.max_tokens to its window"
+                )
         return [doubt for doubt in (small, self._read_less) if doubt]
 
     def _doubt(self, prompt_bytes: int, done: Generation) -> None:

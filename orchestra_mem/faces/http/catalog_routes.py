@@ -107,7 +107,7 @@ def delete_item(caller: CallerDep, memory_id: str) -> Response:
 
 @catalog_router.get("/relevant", responses=shown(Injection))
 def relevant(caller: CallerDep, query: Annotated[RelevantQuery, Query()]) -> JsonResponse:
-    """Select relevant items for a message to an agent, each with its score; put `text` before the message."""
+    """Select relevant items for a message to an agent, each with its score; the owner has to name the agent, `ci`."""
     agent = caller.acting(query.ci)
     if not agent or not agent.strip():
         raise InvalidItemError(["query.ci: name the agent, as in ci=reviewer"])

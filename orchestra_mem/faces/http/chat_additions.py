@@ -81,11 +81,17 @@ class Talk:
         return text_of(self.messages[self.asked]) if self.asked >= 0 else ""
 
     @property
+    def answered(self) -> int:
+        """The index of the last assistant message, or -1."""
+        answers = (place for place, message in enumerate(self.messages) if message.get("role") == "assistant")
+        return max(answers, default=-1)
+
+    @property
     def unanswered(self) -> tuple[int, ...]:
         """The indexes of the messages after the last assistant message, without system messages."""
         roles = [message.get("role") for message in self.messages]
-        last = max((place for place, role in enumerate(roles) if role == "assistant"), default=-1)
-        return tuple(place for place in range(last + 1, len(roles)) if roles[place] not in ("system", "developer"))
+        after = range(self.answered + 1, len(roles))
+        return tuple(place for place in after if roles[place] not in ("system", "developer"))
 
     def says(self, additions: Iterable[str]) -> Callable[[str], bool]:
         """Return a function that checks whether messages or `additions` have a text, ignoring case and punctuation."""

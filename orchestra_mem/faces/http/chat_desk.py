@@ -6,6 +6,7 @@ See `chat_additions` for what becomes of the additions in later requests.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -16,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from orchestra_mem.core.search.disclosure import recalled_item
-from orchestra_mem.core.search.echoes import Echoes
+from orchestra_mem.core.search.echoes import Echoes, fenced
 from orchestra_mem.core.search.terms import is_statement
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
@@ -29,6 +30,7 @@ from orchestra_mem.faces.http.chat_additions import (
     text_of,
     with_additions,
 )
+from orchestra_mem.faces.http.chat_asides import ChatForm, NewestWords, quotes_a_chat
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.settings import ServerSettings
@@ -41,12 +43,17 @@ _FEW_OPERATIONS = 50  # contexts show the facts of as many without documents
 # Share of the room for additions that the addition to one message may take; the rest is for the conversation to grow.
 _ROOM_SHARE = 2 / 3
 _END = b"[DONE]"
+# What Qwen 3, DeepSeek R1 and others think before they answer and between, if their server does not send it separately;
+# or, as group 1, fenced code of the answer.
+_THOUGHTS = re.compile(r"(^```.*?^```)|(?:\A\s*|^)(?:<think>.*?(?:</think>\s*|\Z))+", re.DOTALL | re.MULTILINE)
 _ANSWER_TOKENS = 1_024
+_FENCE_TOKENS = 40  # upper limit of the tokens of a fence with its source
 _MARKS_TOKENS = 8  # upper limit of the tokens that a chat template adds to a message
 # An image takes 256 tokens with Gemma 3, 576 with LLaVA 1.5, 765 with GPT-4o, 1,369 with Qwen2.5-VL at 1036 x 1036.
 _PICTURE_TOKENS = 1_024
-# An unanswered message repeated within one interval of this length is a client's retry, and is not recorded again.
+# A message repeated within this time is a client's retry, and is not recorded again.
 _SAME_SAYING_S = 600
+_MOST_LEFT_OUT = 10  # newest requests that were taken for a program's, with all their messages
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,15 +128,18 @@ class Prompt:
     """The prompt for the model: a client's messages with additions.
 
     `tokens`: Size of all additions. `sources`: Sources of the addition to the last user message. `problem`: The error
-    of adding memories or of recording the question; "" if both succeeded.
+    of adding memories or of recording the question; "" if both succeeded. `aside`: Whether a program asks about a
+    recorded chat; then nothing is added, and nothing is recorded.
     """
 
     messages: list[ChatMessage]
     talk: Talk
+    form: ChatForm
     caller: Caller
     tokens: int = 0
     sources: tuple[str, ...] = ()
     problem: str = ""
+    aside: bool = False
 
 
 class ChatDesk:
@@ -139,6 +149,8 @@ class ChatDesk:
         self._memory = memory
         self._settings = settings
         self._additions = additions
+        self._newest = NewestWords()
+        self._left_out: tuple[tuple[Prompt, Collected], ...] = ()
         self._refreshed: date | None = None
 
     def prompt(self, body: Mapping[str, Any], caller: Caller, problem: str = "") -> Prompt:
@@ -149,12 +161,14 @@ class ChatDesk:
             caller: The caller that the client authenticated as.
             problem: If set, the memory is not searched for this reason, and only earlier additions are used.
         """
-        talk = Talk.of(body["messages"], agent=caller.acting(None))
+        talk, form = Talk.of(body["messages"], agent=caller.acting(None)), ChatForm.of(body)
         room = self._room(talk, body)
         additions = self._additions.of(talk)
         # Made for this message, or for an earlier conversation that began with the same messages and was answered.
         before = additions.pop(talk.asked, None) if talk.is_new else None
         try:
+            if not problem and (self._newest.are_asked_about(talk, caller, form) or quotes_a_chat(talk, caller)):
+                return Prompt(messages=[*talk.messages], talk=talk, form=form, caller=caller, aside=True)
             if talk.is_new and talk.question.strip() and not problem:
                 recorded = OperationFilter(idempotency_key=_key(talk, talk.asked, caller.view))
                 if before is None or not caller.view.count_operations(recorded):
@@ -168,7 +182,7 @@ class ChatDesk:
             full = "the messages, the tools and the answer (`max_tokens`) fill the model's window"
             problem = problem or f"no memories were added: {full}"
         return Prompt(
-            messages=with_additions(talk.messages, additions), talk=talk, caller=caller,
+            messages=with_additions(talk.messages, additions), talk=talk, form=form, caller=caller,
             tokens=sum(each.tokens for each in additions.values()),
             sources=additions[talk.asked].sources if talk.asked in additions else (), problem=problem,
         )  # fmt: skip
@@ -191,8 +205,9 @@ class ChatDesk:
         texts, sources, left = [], [], int(turn * share)
         if not has_state:
             self._refresh_daily()
-            context = caller.view.get_orchestrator_context("chat", int(first * share))
-            texts = [context.render()] * bool(context.tokens)
+            budget = max(0, int(first * share) - _FENCE_TOKENS)
+            context = caller.view.get_orchestrator_context("chat", budget)
+            texts = [fenced(context.render(), "context")] * bool(context.tokens)
         says = talk.says([*(each.text for each in before.values()), *texts])
         found = caller.retrieving("passages")(talk.question, limit=_MOST_HITS)
         guesses = _MOST_GUESSES if not before and all(each.hit.perhaps for each in found.recollections) else 0
@@ -237,9 +252,20 @@ class ChatDesk:
     def record_question(self, prompt: Prompt) -> None:
         """Record the messages since the model's last answer: the user's, and the results of tools.
 
+        If a message and its answer that were taken for a program's are part of the chat, they are recorded first.
+
         Raises:
             StorageError: A message could not be stored.
         """
+        if prompt.aside:
+            return
+        for left, answer in self._left_out:
+            if left.talk.keys[-1] in prompt.talk.keys[:-1]:
+                self._left_out = tuple(each for each in self._left_out if each[0] is not left)
+                self.record_question(replace(left, aside=False))
+                self.record_answer(replace(left, aside=False), answer)
+        if prompt.talk.is_new:
+            self._newest.add(prompt.talk, prompt.caller, prompt.form, prompt.talk.question)
         for place in prompt.talk.unanswered:
             message = prompt.talk.messages[place]
             by_user = message.get("role") == "user"
@@ -261,21 +287,35 @@ class ChatDesk:
         Raises:
             StorageError: The answer could not be stored.
         """
+        if prompt.aside:
+            if prompt.talk.is_new:
+                self._left_out = (*self._left_out[-_MOST_LEFT_OUT:], (prompt, answer))
+            return
         agent, view, last = prompt.caller.agent, prompt.caller.view, len(prompt.talk.messages) - 1
-        said: dict[str, Json] = {"role": "assistant", "text": answer.text}
-        key = f"{_prefix(prompt.talk, last)}{'part' if answer.cut else 'answer'} {uuid4().hex}"
+        text = _without_thoughts(answer.text)
+        said: dict[str, Json] = {"role": "assistant", "text": text}
+        key = f"{_prefix(prompt.talk, last, view)}{'part' if answer.cut else 'answer'} {uuid4().hex}"
         if answer.calls:
             said["tool_calls"] = answer.calls
-        elif not answer.text.strip():
+        elif not text.strip():
             said["finish_reason"] = f"no answer ({answer.finish or 'it could not be read'})"
             key = f"{_key(prompt.talk, last, view)} failed"
         if answer.finish not in ("", "stop"):
             said.setdefault("finish_reason", answer.finish)
         view.record_operation("agent_message", said, agent=agent or OWNERS_CHAT[1], idempotency_key=key)
-        if agent and answer.text.strip() and prompt.talk.question.strip():
+        self._newest.add(prompt.talk, prompt.caller, prompt.form, text)
+        if agent and text.strip() and prompt.talk.question.strip():
             given = Echoes()
             given.note(map(text_of, prompt.messages), after=0)
-            self._memory.learn(prompt.talk.question, str(given.without(answer.text, 1)), agent=agent)
+            self._memory.learn(prompt.talk.question, str(given.without(text, 1)), agent=agent)
+
+
+def _without_thoughts(text: str) -> str:
+    """Remove thoughts from an answer that begins with some, even if the opening tag was left in the prompt."""
+    head, closed, _ = text.partition("\n</think>\n")
+    if closed and "<think>" not in head and head.count("```") % 2 == 0:
+        text = f"<think>{text}"
+    return _THOUGHTS.sub(lambda found: found[1] or "", text) if text.lstrip().startswith("<think>") else text
 
 
 def _call_of(talk: Talk, place: int) -> dict[str, Json]:
@@ -295,12 +335,19 @@ def _key(talk: Talk, place: int, view: Any) -> str:
     Once the first message of a chat has been answered, it gets another key, as it may begin another chat; so does a
     result of a tool, as a command may run again.
     """
-    prefix = _prefix(talk, place)
+    prefix = _prefix(talk, place, view)
     roles = [message.get("role") for message in talk.messages[: place + 1]]
     if roles[-1] == "user" and "assistant" in roles:
         return f"{prefix}0"
     return f"{prefix}{view.count_operations(OperationFilter(idempotency_prefix=f'{prefix}answer '))}"
 
 
-def _prefix(talk: Talk, place: int) -> str:
-    return f"chat {talk.keys[place]} {int(time.time() // _SAME_SAYING_S)} "
+def _prefix(talk: Talk, place: int, view: Any) -> str:
+    """Return the prefix of a message's keys, which names an interval of time.
+
+    That is the interval before, if the message was recorded in it, so that no retry is new because an interval ends.
+    """
+    interval = int(time.time() // _SAME_SAYING_S)
+    before = f"chat {talk.keys[place]} {interval - 1} "
+    known = view.count_operations(OperationFilter(idempotency_prefix=before))
+    return before if known else f"chat {talk.keys[place]} {interval} "

@@ -74,8 +74,7 @@ async def complete_chat(request: Request, caller: CallerDep) -> Response:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_cancel_if_gone, request, tasks.cancel_scope)
         try:
-            off = request.headers.get("x-memory", "").lower() == "off"
-            response = await endpoint.answer(_read(raw), caller, off=off)
+            response = await endpoint.answer(_read(raw), caller, off=_is_off(request))
         except HTTPException as error:
             response = Problem(error.status_code, error.detail)
         except ModelError as error:
@@ -97,6 +96,13 @@ async def list_models(request: Request, caller: CallerDep) -> Response:
         return await endpoint.models()
     except ModelError as error:
         return Problem(502, str(error))
+
+
+def _is_off(request: Request) -> bool:
+    wish = request.headers.get("x-memory", "on")
+    if wish.lower() not in ("on", "off"):  # do not record against a wish that is not understood
+        raise HTTPException(400, f"the header `X-Memory` must be `on` or `off`, but is {wish!r}")
+    return wish.lower() == "off"
 
 
 def _read(raw: bytes) -> dict[str, Json]:
@@ -212,7 +218,8 @@ class ChatEndpoint:
 
         async def record() -> str:
             await asyncio.wait({asking})
-            return await run_sync(_recorded, "an answer", self._desk.record_answer, prompt, answer)
+            asked = replace(prompt, aside=asking.result().aside)
+            return await run_sync(_recorded, "an answer", self._desk.record_answer, asked, answer)
 
         problem = await self._soon(self._start(record()))
         if problem is None:
@@ -303,6 +310,8 @@ async def _forget(answer: Collected) -> dict[str, str]:
 
 
 def _headers(prompt: Prompt) -> dict[str, str]:
+    if prompt.aside:
+        return {"X-Memory": "off"}
     headers = {"X-Memory": "on", "X-Memory-Tokens": str(prompt.tokens)}
     if prompt.sources:
         headers["X-Memory-Sources"] = _plain(", ".join(prompt.sources))

@@ -15,6 +15,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from orchestra_mem.core.documents.signature import digest
+from orchestra_mem.core.work.wording import MAX_TITLE_CHARS
 from orchestra_mem.errors import DocumentConflictError, InvalidItemError, NotFoundError
 from orchestra_mem.faces.http.json_answers import (
     NUMBER,
@@ -84,7 +85,8 @@ def _etag(text: str) -> str:
 
 
 def _names(header: str, text: str) -> bool:
-    return header.strip() == "*" or _etag(text) in [each.strip() for each in header.split(",")]
+    # A proxy that compresses marks the tag as weak, but it still identifies the text.
+    return header.strip() == "*" or _etag(text) in [each.strip().removeprefix("W/") for each in header.split(",")]
 
 
 @document_router.get("/documents", responses=shown([_LISTED]))
@@ -197,7 +199,7 @@ class NewItem(Given):
     """A work item to create."""
 
     kind: WorkKind
-    title: Annotated[str, Field(min_length=1, max_length=1_000)]
+    title: Annotated[str, Field(min_length=1, max_length=MAX_TITLE_CHARS)]
     description: Annotated[str, Field(max_length=100_000)] = ""
     parent: Annotated[int, _ITEM_ID, NUMBER] | None = None
     priority: Annotated[int, Field(ge=1, le=5, description="1 is the highest, 5 the lowest."), NUMBER] = 3

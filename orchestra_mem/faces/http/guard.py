@@ -114,6 +114,8 @@ async def _refused(request: Request, error: Exception) -> Problem:
     detail, headers = error.detail, error.headers
     if error.status_code == 405:  # each route knows only its own method
         headers = {"Allow": ", ".join(each for each in _METHODS if _answers(request, each))}
+    elif error.status_code == 404 and detail == HTTPStatus.NOT_FOUND.phrase:
+        detail = "there is no such address: `/openapi.json` lists the routes, chats go to `/v1/chat/completions`"
     elif error.status_code == 413:
         detail = "the body is larger than `server.max_body_bytes` allows"
     elif error.__cause__:  # FastAPI does not say why

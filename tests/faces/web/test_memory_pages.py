@@ -50,9 +50,9 @@ def memory(project: Path) -> Iterator[OrchestratorContextManager]:
 
 @pytest.fixture(scope="module")
 def site(browser: Browser, memory: OrchestratorContextManager, project: Path) -> Iterator[Site]:
-    """The memory, served and open in a browser with a timeout of five seconds."""
+    """The memory, served and open in a browser."""
     with browsing(browser, project) as opened:
-        opened.page.set_default_timeout(5_000)
+        opened.page.set_default_timeout(30_000)  # a busy machine loads pages slowly
         yield opened
 
 

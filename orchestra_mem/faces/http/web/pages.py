@@ -33,7 +33,7 @@ from orchestra_mem.core.documents.markdown import without_front_matter
 from orchestra_mem.core.text import visible
 from orchestra_mem.faces.http.json_answers import Given, Paged
 from orchestra_mem.faces.records import counted
-from orchestra_mem.faces.views import short_time
+from orchestra_mem.serialize import local_time
 from orchestra_mem.tiers.authorship import BlamedLine
 from orchestra_mem.types import Json
 
@@ -202,7 +202,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     made.filters |= {"when": _when, "number": "{:,}".format, "percent": "{:.0%}".format, "counted": counted}
     made.filters |= {"said": _said, "in_short": _in_short, "markdown": markdown_html}
-    made.globals["static"] = _static_address
+    made.globals |= {"static": _static_address, "utc_offset": _utc_offset}
     return made
 
 
@@ -211,8 +211,14 @@ def _shown(value: object) -> object:
     return "" if value is None else visible(value) if type(value) is str else value
 
 
-def _when(time: datetime | None) -> str:
-    return f"{short_time(time)} UTC" if time else ""
+def _when(time: datetime | str | None) -> str:
+    time = datetime.fromisoformat(time) if isinstance(time, str) else time
+    return f"{local_time(time):%Y-%m-%d %H:%M:%S}" if time else ""
+
+
+def _utc_offset() -> str:
+    """Return the present offset of this machine's time zone, as in `+01:00`."""
+    return datetime.now().astimezone().isoformat()[-len("+01:00") :]
 
 
 def _said(data: Json) -> str:
