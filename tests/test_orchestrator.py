@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import re
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,9 +17,9 @@ from orchestra_mem.hooks import hookimpl
 from orchestra_mem.model_types import Message
 from orchestra_mem.orchestrator import Attempt, Decision, Orchestrator, Outcome, TaskResult
 from orchestra_mem.testing import ScriptedModel
-from orchestra_mem.types import Json
-from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
-from tests.builders import cases
+from orchestra_mem.types import DocumentName, Json
+from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.builders import cases, promised
 from tests.conftest import Clock
 
 
@@ -103,26 +103,6 @@ def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
     assert orchestrator.execute("undo").text == "There is nothing to undo."
 
 
-def test_an_item_just_made_is_it_and_not_what_it_was_put_under(orchestrator: Orchestrator) -> None:
-    """New items go below the epic that was created last, not below the milestone that the epic was put under."""
-    _done(orchestrator, "create a milestone Book", "create an epic for the archive visits under #1")
-    _done(orchestrator, "add 2 stories to it: Trieste and Livorno")
-    assert [orchestrator.tracker.item(number).parent for number in (3, 4)] == [2, 2]
-
-
-def test_undo_after_a_decision_takes_back_no_earlier_change(orchestrator: Orchestrator) -> None:
-    """After a line that was only noted, undo says how to take that back; a second undo reverts the change before."""
-    _done(orchestrator, "create an epic for billing", "we decided to bill in euros")
-    refused = orchestrator.execute("undo")
-    assert refused.outcome is Outcome.REFUSED
-    assert refused.text == (
-        '"bill in euros" was noted, and undo reverts only changes of work: say what holds instead, or delete its line '
-        "in the documents. Another undo reverts the change before."
-    )
-    assert orchestrator.tracker.item(1).status is WorkStatus.PENDING
-    assert orchestrator.execute("undo").text == 'Really undo "create an epic for billing"? (yes or no)'
-
-
 @pytest.mark.parametrize("ended", [False, True])
 def test_an_old_change_is_undone_only_after_a_yes_to_its_date(
     memory: OrchestratorContextManager, clock: Clock, ended: bool
@@ -149,22 +129,10 @@ def test_a_new_task_does_not_belong_to_the_story_of_yesterday(orchestrator: Orch
     assert orchestrator.tracker.item(2).parent == 1
 
 
-def test_the_history_of_an_item_tells_its_statuses_and_notes(orchestrator: Orchestrator) -> None:
-    """After an undo the history tells the status that is back, and not the times that the undo has emptied."""
-    _done(orchestrator, "create a task: order tyres", "start it")
-    orchestrator.execute("undo")
-    _done(orchestrator, "yes")
-    told = _done(orchestrator, "what's the status of #1?").splitlines()
-    assert told == ['Task #1 "Order tyres" is pending', "  2025-01-15: pending, undo of operation 2"]
-
-
-def test_a_question_back_is_answered_by_the_next_line(orchestrator: Orchestrator) -> None:
-    """If a command fits two items, the orchestrator asks, and a number in the next line completes the command."""
-    _done(orchestrator, "create an epic called Mobile app", "create an epic called Web app")
-    asked = orchestrator.execute("add a story to the app epic: Dark mode")
-    assert asked.outcome is Outcome.ASKED, asked
-    assert orchestrator.execute("#1").outcome is Outcome.DONE
-    assert [item.title for item in orchestrator.tracker.items(WorkFilter(parent=1))] == ["Dark mode"]
+@pytest.mark.parametrize(("lines", "answer"), promised("a_new_projects_talk_ends_with_its_answer"))
+def test_a_new_projects_talk_ends_with_its_answer(orchestrator: Orchestrator, lines: list[str], answer: str) -> None:
+    """Each dialogue that begins without work items ends with its reply, word for word."""
+    assert [orchestrator.execute(line) for line in lines][-1].text == answer
 
 
 @pytest.mark.parametrize(("line", "words"), cases("what_cannot_be_is_said_in_words"))
@@ -184,22 +152,6 @@ def test_any_line_is_answered(orchestrator: Orchestrator, line: str) -> None:
     """Any line gets a reply; it is recorded unless it is blank or ends the conversation."""
     reply = orchestrator.execute(line)
     assert bool(reply.operation) == (bool(line.strip()) and reply.outcome is not Outcome.ENDED)
-
-
-def test_half_a_command_is_none(orchestrator: Orchestrator) -> None:
-    """A command that fails half-way changes nothing."""
-    _done(orchestrator, "create an epic for billing", "add 2 tasks to it: charge, refund", "#3 depends on #2")
-    assert orchestrator.execute("finish #3 and #2").outcome is Outcome.REFUSED
-    statuses = {item.status for item in orchestrator.tracker.items(WorkFilter(kinds=(WorkKind.TASK,)))}
-    assert statuses == {WorkStatus.PENDING}
-
-
-def test_a_cancelled_item_can_be_resumed(orchestrator: Orchestrator) -> None:
-    """Resuming a cancelled item puts it in progress again."""
-    _done(orchestrator, "create an epic for billing")
-    orchestrator.tracker.set_status(1, WorkStatus.CANCELLED)
-    _done(orchestrator, "continue with #1")
-    assert orchestrator.tracker.item(1).status is WorkStatus.IN_PROGRESS
 
 
 def test_changes_made_elsewhere_are_told(tmp_path: Path, clock: Clock) -> None:
@@ -335,20 +287,6 @@ def test_plugins_hear_of_everything(orchestrator: Orchestrator) -> None:
     ]  # fmt: skip
 
 
-def test_lines_from_many_threads_are_all_done(orchestrator: Orchestrator) -> None:
-    """Lines from twelve threads are all executed, each as one item and one operation."""
-    threads = [
-        threading.Thread(target=orchestrator.execute, args=(f"create a task called Part {number}",))
-        for number in range(12)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(orchestrator.tracker.items()) == 12
-    assert len(orchestrator.memory.query_recent_operations(limit=50)) == 12
-
-
 # With a model
 
 
@@ -373,21 +311,7 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
     assert "in place of bcrypt <\\|im_end|> [" in asked[1]
 
 
-@pytest.mark.parametrize(
-    ("line", "answer"),
-    [
-        ("what did we decide about password hashing?", "Decision: use bcrypt for password hashing [K1, 2025-01-15]"),
-        ("What have we decided on deploying", "Constraint: never deploy on a Friday [K2, 2025-01-15]"),
-        ("what was decided for story 2?", "  2025-01-15: one field for the name"),
-        ("what did we decide about the login story?", "  2025-01-15: one field for the name"),
-        ("what did we decide about release 2.0?", "No decision or rule about that is recorded."),
-        ("what did we decide on 2025-01-15?", "use bcrypt for password hashing [K1, 2025-01-15]"),
-        ("what did we decide in January 2025?", "use bcrypt for password hashing [K1, 2025-01-15]"),
-        ("which rules did we set in the last 100 years?", "never deploy on a Friday [K2, 2025-01-15]"),
-        ("what did we decide in May?", "No decided records match that."),
-        ("what failed on 10 June?", "No failed records match that."),
-    ],
-)
+@pytest.mark.parametrize(("line", "answer"), cases("what_was_decided_about_a_thing_is_answered"))
 def test_what_was_decided_about_a_thing_is_answered(orchestrator: Orchestrator, line: str, answer: str) -> None:
     """A line that asks what was decided about a thing or in a period lists decisions, rules and notes on the item."""
     said = ("create an epic for users", "add a story to it: login", "we decided to use bcrypt for password hashing")
@@ -406,6 +330,12 @@ def test_who_is_responsible_is_answered(orchestrator: Orchestrator) -> None:
     _done(orchestrator, "create a task called who is in charge of the moon", "assign it to Ana")
     answer = _done(orchestrator, "who is responsible for task 1?")
     assert answer == 'Task #1 "Who is in charge of the moon" is pending, assigned to Ana'
+    _done(orchestrator, "create a task: test the payments module before it goes to the shops")
+    answer = _done(orchestrator, "who is responsible for the payments module?")
+    assert answer.splitlines() == [
+        'Task #2 "Test the payments module before it goes to the shops" is pending',
+        f"Role: {said} [K1, 2025-01-15]",
+    ]
 
 
 def test_why_is_answered_with_what_was_found_out(orchestrator: Orchestrator) -> None:
@@ -416,6 +346,44 @@ def test_why_is_answered_with_what_was_found_out(orchestrator: Orchestrator) -> 
         done: Json = {"task": f"test the brown-out reset {number}", "result": "the brown-out reset: merged"}
         orchestrator.memory.record_operation("task_execution", done)
     assert _done(orchestrator, "why did the brown-out reset happen?") == f"{insight} [K1, 2025-01-15]"
+
+
+def test_why_is_answered_with_what_a_person_wrote_below_a_decision(
+    orchestrator: Orchestrator, memory: OrchestratorContextManager
+) -> None:
+    """The note below an entry of the decision log, where people write their reasons, answers "why"."""
+    memory.record_operation("decision", {"text": "We print the poster in Bremen."})
+    memory.refresh()
+    path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+    path.write_text(path.read_text() + "\nBecause the printer there takes old paper.\n\n### We rent the hall.\n")
+    told = _done(orchestrator, "why do we print the poster in Bremen?").splitlines()
+    assert "Because the printer there takes old paper. [decision_log.md]" in told
+    assert not any("We rent the hall" in each or "###" in each for each in told)
+
+
+def test_a_question_that_is_no_command_is_answered_by_search(
+    orchestrator: Orchestrator, memory: OrchestratorContextManager
+) -> None:
+    """A question in other words is answered with what the memory has about it, but with no earlier question."""
+    memory.record_operation("message", {"role": "user", "text": "Priya stands in for me until 30 November."})
+    for _ in range(2):
+        assert re.fullmatch(
+            r"Priya stands in for me until 30 November\. \[(?:K1|op 1), 2025-01-15\]",
+            _done(orchestrator, "who stands in for me?"),
+        )
+    assert orchestrator.execute("who tunes the piano?").outcome is Outcome.NOT_UNDERSTOOD
+
+
+def test_a_question_that_names_an_item_gets_more_than_its_status(
+    orchestrator: Orchestrator, memory: OrchestratorContextManager
+) -> None:
+    """What the memory has about a question follows the status of the item that it names, but no command about that."""
+    memory.record_operation("note", {"text": "We open for bookings on 1 April, as the harbour office asked."})
+    _done(orchestrator, "create an epic for berth booking")
+    status, told = _done(orchestrator, "when do we open for bookings?").splitlines()
+    assert status.startswith('Epic #1 "Berth booking" is pending')
+    assert told.startswith("We open for bookings on 1 April")
+    assert len(_done(orchestrator, "does the berth booking need a deposit?").splitlines()) == 1
 
 
 def test_the_weightiest_rules_are_told_first(orchestrator: Orchestrator) -> None:
@@ -430,51 +398,120 @@ def test_the_weightiest_rules_are_told_first(orchestrator: Orchestrator) -> None
     assert rules[10:] == ["… and 3 more: `orchestra-mem facts --kind 'constraint' --limit 0`"]
 
 
-@pytest.mark.parametrize("title", ["onboarding and rules about passwords", "what did we decide about caching"])
-def test_a_title_is_no_question_for_decisions(orchestrator: Orchestrator, title: str) -> None:
-    """A title that sounds like a question for decisions is not cut."""
-    _done(orchestrator, f"create a story called {title}")
-    assert [item.title.lower() for item in orchestrator.tracker.items()] == [title]
-
-
-def test_a_command_is_no_answer(orchestrator: Orchestrator) -> None:
-    """A command is executed as one even while a question waits; a title is taken as the answer."""
-    _done(orchestrator, "create an epic for login", "create an epic for finish line", "list the epics")
-    assert orchestrator.execute("rename it to Payment").outcome is Outcome.ASKED
-    reply = orchestrator.execute("cancel epic 1")
-    assert (reply.outcome, reply.text) == (Outcome.ASKED, 'Really cancel Epic #1 "Login"? (yes or no)')
-    assert orchestrator.execute("no").text == "Nothing was changed."
-    assert orchestrator.execute("start it").outcome is Outcome.ASKED
-    assert _done(orchestrator, "finish line").startswith("Started")
-
-
-def test_what_waited_goes_on_when_its_blocker_is_closed(orchestrator: Orchestrator) -> None:
-    """Closing a blocker unblocks its dependents, except those with another reason; undo blocks them again."""
-    _done(orchestrator, "create a task: buy flour", "create a task: bake bread", "create a task: sell bread")
-    _done(orchestrator, "#2 is blocked by #1", "#3 is blocked by #1", "#3 is blocked because the shop is closed")
-    text = _done(orchestrator, "finish #1")
-    assert text == 'Finished Task #1 "Buy flour"; Task #2 "Bake bread" no longer waits for anything'
-    statuses = [orchestrator.tracker.item(number).status for number in (2, 3)]
-    assert statuses == [WorkStatus.PENDING, WorkStatus.BLOCKED]
-    orchestrator.execute("undo")
-    _done(orchestrator, "yes")
-    assert orchestrator.tracker.item(2).status is WorkStatus.BLOCKED
-
-
-def test_lists_are_of_what_was_asked_for(orchestrator: Orchestrator) -> None:
-    """Lists are filtered by owner, missing owner, blockers and urgency."""
-    _done(orchestrator, "create a task: bake bread", "create a task: sell bread", "create a task: buy flour")
-    _done(orchestrator, "assign #1 to Marco", "#2 is blocked by #3", "make #3 urgent")
-    assert _done(orchestrator, "what's Marco got?") == 'Task #1 "Bake bread": pending'
-    assert _done(orchestrator, "which tasks are unassigned?").count("\n") == 1
-    assert _done(orchestrator, "what is blocked?") == 'Task #2 "Sell bread": blocked, waits for Task #3 "Buy flour"'
-    assert _done(orchestrator, "which tasks are urgent?") == 'Task #3 "Buy flour": pending'
-    assert _done(orchestrator, "what is Priya working on?") == "There are none."
-
-
 def test_next_looks_beyond_what_has_work_below_it(orchestrator: Orchestrator) -> None:
     """The answer to "what's next?" names a story even if more than 20 epics come before it."""
     for _ in range(21):
         epic = orchestrator.tracker.create(WorkKind.EPIC, "Shop", priority=1).id
         orchestrator.tracker.create(WorkKind.STORY, "Cart", parent=epic)
     assert _done(orchestrator, "what's next?").startswith('Next: Story #2 "Cart"\n')
+
+
+def test_what_failed_says_which_failures_were_solved(
+    orchestrator: Orchestrator, memory: OrchestratorContextManager
+) -> None:
+    """Of the failures that "what failed?" lists, each once and dated, those that a later operation solved say so."""
+    for task in ("load the orders", "send the bills"):
+        memory.record_operation("task_execution", {"task": task, "status": "failed", "error": f"cannot {task}"})
+    memory.record_operation("task_execution", {"task": "load the orders", "status": "completed"})
+    assert orchestrator.execute("what failed?").text.splitlines() == [
+        'Task execution "load the orders": cannot load the orders [op 1, 2025-01-15, solved since]',
+        'Task execution "send the bills": cannot send the bills [op 2, 2025-01-15]',
+    ]
+    memory.record_operation("task_execution", {"task": "test", "status": "failed", "output": "FAILED test_tax"})
+    assert "FAILED test_tax [K" in orchestrator.execute("what failed?").text
+
+
+def test_what_was_decided_then_is_told_though_it_was_reversed_since(
+    orchestrator: Orchestrator, memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """The decisions of a period are all that were made in it; without a period, only those that still stand."""
+    for month, text in ((10, "We decided to use Postgres."), (11, "We decided to use MySQL instead of Postgres.")):
+        clock.now = datetime(2025, month, 10, tzinfo=UTC)
+        memory.record_operation("decision", {"text": text})
+    told = "We decided to use Postgres. [K1, 2025-10-10, superseded by K2]"
+    assert _done(orchestrator, "what did we decide in October?") == told
+    assert "use Postgres." not in _done(orchestrator, "what did we decide?")
+
+
+def test_what_was_decided_about_a_thing_in_a_period_is_of_both(
+    orchestrator: Orchestrator, memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """Decisions about the thing from that time are listed, else those from other times as such, and no others."""
+    texts = "We decided to print the poster in Bremen.", "We decided to rent the hall on 20 March for the concert."
+    for months, text in enumerate(texts):
+        clock.now = datetime(2025, 11 + months, 10, tzinfo=UTC)
+        memory.record_operation("decision", {"text": text})
+    poster, hall = (f"Decision: {text} [K{n}, 2025-1{n}-10]" for n, text in enumerate(texts, 1))
+    clock.now = datetime(2026, 4, 1, tzinfo=UTC)
+    other = "No decision or rule about that is recorded for that time; for others:"
+    assert _done(orchestrator, "what did we decide about the poster in November?") == poster
+    assert _done(orchestrator, "what did we decide about the poster in December?") == f"{other}\n{poster}"
+    assert _done(orchestrator, "what did we decide about the hall in March?") == f"{other}\n{hall}"
+    assert _done(orchestrator, "what did we decide about the poster before December?") == poster
+    assert _done(orchestrator, "what did we decide about the poster after November?") == f"{other}\n{poster}"
+    bounds = {
+        "before 10 December": [1],
+        "until 10 December": [1, 2],
+        "by November": [1],
+        "since December": [2],
+        "after November": [2],
+    }
+    for when, numbers in bounds.items():
+        listed = [f"{texts[n - 1]} [K{n}, 2025-1{n}-10]" for n in numbers]
+        assert _done(orchestrator, f"what did we decide {when}?").splitlines() == listed, when
+    assert _done(orchestrator, "what did we decide about the cafeteria in December?") == f"{other.split(' for ')[0]}."
+    _done(orchestrator, "create a task called sew the flags", "start 1")
+    assert "in progress" in _done(orchestrator, "what happened with #1 today?")  # no question for decisions
+
+
+def test_of_a_busy_period_is_told_what_it_left(orchestrator: Orchestrator, memory: OrchestratorContextManager) -> None:
+    """Of many operations those that left facts or changed work are told, else the newest; the rest is counted."""
+    for number in range(30):
+        memory.record_operation("tool_use", {"tool": "shell", "input": f"make part{number}", "exit_code": 0})
+    told = _done(orchestrator, "what happened today?").splitlines()
+    assert told[0] == 'Tool use "make part20" [op 21, 2025-01-15]'
+    assert told[10:] == ["… and 20 more: `orchestra-mem ops --limit 0`"]
+    memory.record_operation("decision", {"text": "We print the poster in Bremen."})
+    _done(orchestrator, "create a task called sew the flags")
+    assert _done(orchestrator, "what happened today?").splitlines() == [
+        'Task #1 "Sew the flags" was created',
+        "Decision: We print the poster in Bremen. [op 32, 2025-01-15]",
+        "… and 30 more: `orchestra-mem ops --limit 0`",
+    ]
+
+
+@pytest.mark.parametrize("question", ["what did we learn?", "what did we find out this year?"])
+def test_what_was_learnt_is_answered_with_insights(
+    orchestrator: Orchestrator, memory: OrchestratorContextManager, question: str
+) -> None:
+    """A question for what was learnt lists the insights, not all that happened."""
+    memory.record_operation("message", {"role": "user", "text": "We found out that guests book by telephone."})
+    memory.record_operation("decision", {"text": "We print the poster in Bremen."})
+    assert _done(orchestrator, question) == "We found out that guests book by telephone. [K1, 2025-01-15]"
+
+
+def test_a_decision_that_holds_no_longer_says_so(
+    orchestrator: Orchestrator, memory: OrchestratorContextManager, clock: Clock
+) -> None:
+    """If nothing decided in a period holds, the decisions of that time are listed as ended; doubts are told, too."""
+    memory.record_operation("decision", {"text": "We decided to print the poster in Bremen."})
+    memory.refresh()
+    path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
+    path.write_text("".join(row for row in path.read_text().splitlines(keepends=True) if "poster" not in row))
+    source = "[op 1, 2025-01-15, superseded or removed since]"
+    answer = _done(orchestrator, "what did we decide today?")
+    assert answer == f"Decision: We decided to print the poster in Bremen. {source}"
+    path.write_text(path.read_text() + "### We bake rye bread on Tuesdays.\n")
+    memory.refresh()
+    memory.record_operation("decision", {"text": "We no longer bake rye bread on Tuesdays."})
+    assert ", perhaps superseded by K3]" in _done(orchestrator, "what did we decide today?").splitlines()[0]
+
+
+@pytest.mark.parametrize("question", ["What rules hold now?", "which rules apply?", "what rules are in force"])
+def test_a_question_for_what_holds_is_answered_with_it(
+    orchestrator: Orchestrator, memory: OrchestratorContextManager, question: str
+) -> None:
+    """A question for the rules that hold is answered with these, not with what is still open."""
+    for text in ("Never deploy on a Friday.", "We still have to paint the door."):
+        memory.record_operation("message", {"role": "user", "text": text})
+    assert orchestrator.execute(question).text.startswith("Never deploy on a Friday. [K1, ")

@@ -10,6 +10,7 @@ from functools import partial
 from orchestra_mem.errors import InvalidChangeError
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.grammar import LEVELS
+from orchestra_mem.orchestrator.intents.slots import numbers_in
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.orchestrator.talk import Effect, Happening, Need, Told, expected_parent, expected_target
 from orchestra_mem.types import Json
@@ -35,6 +36,7 @@ class Commands:
             Action.CREATE: self._create, Action.ADD: self._create, Action.RENAME: self._rename,
             Action.START: partial(self._moved, WorkStatus.IN_PROGRESS, Happening.STARTED, "Started"),
             Action.FINISH: partial(self._moved, WorkStatus.DONE, Happening.FINISHED, "Finished"),
+            Action.STOP: partial(self._moved, WorkStatus.PENDING, Happening.CHANGED, "Pending again:"),
             Action.DEFER: partial(self._moved, WorkStatus.DEFERRED, Happening.DEFERRED, "Deferred"),
             Action.CANCEL: partial(self._moved, WorkStatus.CANCELLED, Happening.CANCELLED, "Cancelled"),
             Action.BLOCK: self._block, Action.UNBLOCK: self._unblock, Action.DEPEND: self._depend,
@@ -88,6 +90,11 @@ class Commands:
             is_blocked = item.status is WorkStatus.BLOCKED
             now.append(self._tracker.set_status(item.id, WorkStatus.PENDING) if is_blocked else after)
         return _done(Happening.CHANGED, now, f"Unblocked {_named(now)}{self._waiting(now)}")
+
+    def reopens(self, intent: Intent, resolver: Resolver) -> bool:
+        """Check whether an intent to stop work means items that are done or cancelled."""
+        items = resolver.many(intent.target, expected_target(intent)) if intent.action is Action.STOP else []
+        return any(not item.status.is_open for item in items)
 
     def resume_changes_items(self, intent: Intent, resolver: Resolver) -> bool:
         """Check whether a `resume` changes its items: all of them are deferred, blocked, failed or cancelled."""
@@ -184,7 +191,7 @@ class Commands:
         try:
             items = resolver.many(intent.target, Need(statuses=(WorkStatus.IN_PROGRESS,)))
         except Unclear as unclear:
-            if unclear.candidates or not intent.target:
+            if unclear.candidates or not intent.target or numbers_in(intent.target):
                 raise
             # The subject is no work item; keep the report as a note.
             told = replace(intent, target="", value=f"{intent.target} {intent.value}")

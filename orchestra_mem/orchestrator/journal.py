@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from orchestra_mem.core.search.question import periods_in
+from orchestra_mem.core.search.question import TIME, periods_in
 from orchestra_mem.core.text import split_sentences, squeeze, stem, words
 from orchestra_mem.core.work.transitions import describe_changes, net_changes
 from orchestra_mem.hooks import hookimpl
@@ -17,6 +17,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import ASKS, TELLING, Action
 from orchestra_mem.orchestrator.intents.slots import ENGLISH, KIND_WORDS, NUMBER_WORDS
 from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, shown
+from orchestra_mem.serialize import local_day
 from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
@@ -32,7 +33,7 @@ UNDONE = "undone"
 """Key in an undo operation's data; the value is the id of the undone operation."""
 _NOTED = ("note", "decision")  # types of the operations that keep a line's text
 _CHANGED, _SPOKEN_OF = "changed", "spoken_of"
-_MOST, _MOST_CHARS = 10, 160
+_MOST, _MOST_CHARS, _MANY = 10, 160, 20
 _DID: Mapping[str, str] = {
     WorkStatus.IN_PROGRESS: "started", WorkStatus.DONE: "finished", "title": "renamed", "assignee": "assigned",
     "note": "noted",
@@ -43,6 +44,10 @@ _ANYTHING = re.compile(r"(?i)\b(?:did|have|has) (?:we|i|you|it|they) (?:do|done)
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
 _SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour)s?\b")
+_TIME = re.compile(TIME, re.IGNORECASE)
+_UNTIL = ("until", "till", "by")
+_BOUND = re.compile(rf"(?i)\b(before|after|since|{'|'.join(_UNTIL)})\s+")
+_BETWEEN = re.compile(r"(?i)\b(?:between|from) ((?:\w+ ){0,3}\w+) (?:and|to|until|till|through) ((?:\w+ ){0,3}\w+)")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
 _A_NOUN = rf"(?:{'|'.join(KIND_WORDS)}|thing|\w+(?<![su])s)"
 _LAST = re.compile(
@@ -132,7 +137,7 @@ class Journal:
         """Return an operation's date if it is of an earlier session or more than an hour old, else ""."""
         live = [each.id for each in self.memory.sessions() if each.status is SessionStatus.ACTIVE]
         is_old = operation.session not in live or now - operation.timestamp > _AN_HOUR
-        return f"{operation.timestamp:%Y-%m-%d}" if is_old else ""
+        return local_day(operation.timestamp) if is_old else ""
 
 
 def said(operation: Operation) -> str:
@@ -206,7 +211,7 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
     """Parse a question about recent operations; any string is valid. `now` defines "yesterday"."""
     since, until = _period(text, now)
     session, last, said = _SESSION.search(text), _LAST.search(text), words(text.lower())
-    limit = None if since or session else _MOST
+    limit = None if since or until or session else _MOST
     if last and limit:
         limit = _number(last[1]) or (_MOST if last[2].endswith("s") else 1)
     asked = [each for each in map(stem, said) if each in _ASKED_FOR]
@@ -221,12 +226,26 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
     )  # fmt: skip
 
 
+def without_period(text: str) -> str:
+    """Return a text without the periods that it names, or the text if that leaves nothing."""
+    return squeeze(_TIME.sub(" ", text)) or text
+
+
 def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
     if span := _SPAN.search(text):
         return now - timedelta(**{f"{span[2].lower()}s": _number(span[1]) or 1}), None
-    if periods := periods_in(text, now):
-        return periods[0].start, None if re.search(r"(?i)\bsince\b", text) else periods[0].end
-    return None, None
+    for each in _BETWEEN.finditer(text):
+        if ends := periods_in(f"in {each[2]}", now):  # what it begins with is the last one before its end
+            starts = periods_in(f"in {each[1]}", ends[0].end - timedelta(days=1))
+            return (starts or ends)[0].start, ends[0].end
+    if not (periods := periods_in(text, now)):
+        return None, None
+    start, end = periods[0].start, periods[0].end
+    bounds = {"before": (None, start), "after": (end, None), "since": (start, None)} | dict.fromkeys(
+        _UNTIL, (None, end)
+    )
+    words_before = (each for each in _BOUND.finditer(text) if any(_TIME.match(text, at) for at in each.span()))
+    return next((bounds[each[1].lower()] for each in words_before), (start, end))
 
 
 def _number(word: str | None) -> int:
@@ -237,7 +256,8 @@ def _number(word: str | None) -> int:
 
 def answer_recent(
     question: RecentQuestion, operations: Iterable[Operation], events: Sequence[WorkEvent],
-    item: Callable[[int], WorkItem], sessions: Sequence[str],
+    item: Callable[[int], WorkItem], sessions: Sequence[str], ended: Mapping[int, str] | None = None,
+    telling: Container[int] = (),
 ) -> tuple[str, tuple[Operation, ...]]:  # fmt: skip
     """Describe the operations that a question is about, oldest first; return the text and the operations, newest first.
 
@@ -246,6 +266,9 @@ def answer_recent(
         events: Changes of work; those caused by the operations show what was done to which items.
         item: Returns an item's present state.
         sessions: Ids of all sessions, newest first. The first is "" if no session is active.
+        ended: Ids of operations whose facts have all ended since, each with what became of them.
+        telling: Ids of operations that left facts. Of more than `_MANY` operations only these, and those that changed
+            work, are told, or else the newest.
     """
     came_from: dict[int, list[WorkEvent]] = {}
     for event in events:
@@ -266,12 +289,19 @@ def answer_recent(
     chosen = tuple(fitting[: question.limit])
     if not chosen:
         return " ".join(filter(None, ["No", question.did, question.kind, "records match that."])), ()
+    told = chosen
+    if len(chosen) > _MANY:
+        told = tuple(each for each in chosen if each.id in telling or each.id in came_from) or chosen[:_MOST]
     changes, texts = list[WorkEvent](), list[str]()
-    for operation in reversed(chosen):
+    for operation in reversed(told):
         done = came_from.get(operation.id, [])
         changes += done
         if not done or (question.did == "failed" and has_failed(operation)):
-            texts.append(_text_of(operation))
+            fate = (ended or {}).get(operation.id)
+            source = f"op {operation.id}, {local_day(operation.timestamp)}" + (f", {fate} since" if fate else "")
+            texts.append(f"{_text_of(operation)} [{source}]")
+    if others := len(chosen) - len(told):
+        texts.append(f"\u2026 and {others:,} more: `orchestra-mem ops --limit 0`")
     return "\n".join([*([describe_changes(changes, item)] if changes else []), *texts]), chosen
 
 

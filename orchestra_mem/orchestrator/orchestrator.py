@@ -17,9 +17,6 @@ from types import FrameType, TracebackType
 
 from orchestra_mem.build import language_model, utc_now
 from orchestra_mem.compression.timeouts import ModelWithTimeout
-from orchestra_mem.core.facts.candidates import HOLDING
-from orchestra_mem.core.facts.classifier import OPEN, signs_of
-from orchestra_mem.core.facts.extraction import find_in_text
 from orchestra_mem.design_names import RejectsDesignArguments
 from orchestra_mem.errors import InvalidChangeError, NotFoundError
 from orchestra_mem.hooks import Hooks
@@ -28,7 +25,10 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
-from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, TELLING, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
+from orchestra_mem.orchestrator.intents.classifier import classifier
+from orchestra_mem.orchestrator.intents.grammar import as_command
+from orchestra_mem.orchestrator.intents.languages import is_foreign
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.journal import LINE, UNDONE, CatalogHooks, Journal, line_record, said
 from orchestra_mem.orchestrator.resolving import (
@@ -37,12 +37,12 @@ from orchestra_mem.orchestrator.resolving import (
     choice_in,
     chosen_from,
     is_no,
-    is_statement,
     is_yes,
+    only_tells,
     resolve_line,
     resolve_text,
     sensible,
-    speaker,
+    states_what_holds,
     suggestions,
 )
 from orchestra_mem.orchestrator.talk import (
@@ -57,7 +57,7 @@ from orchestra_mem.orchestrator.talk import (
 )
 from orchestra_mem.orchestrator.tasks import TaskResult, TaskRunner, Work, shell_work
 from orchestra_mem.ports import Clock
-from orchestra_mem.types import MustKeepKind, Operation
+from orchestra_mem.types import Operation
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkItem, WorkTracker
 
 _MOST_TITLES = 300
@@ -68,8 +68,6 @@ _ASKS = re.compile(
     r"\s*(?!(?:please|(?:can|could|would|will) (?:you|we))\b)(?:.*\?|(?:who|what|when|where|why|is|are|how)s?\b.*)\s*",
     re.IGNORECASE | re.DOTALL,
 )
-_WORD = re.compile(r"[^\W\d_]{2}")
-_STOPS = " .!;"
 _SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without asking: an answer changes nothing
 
 
@@ -178,12 +176,13 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         parsed = nothing if is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
-        if len(line) > _LONGEST or not _WORD.search(line):
+        if len(line) > _LONGEST or not classifier().vocabulary.knows(line) or is_foreign(line):
             parsed = nothing
         if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
             return self._run(line, parsed.intents, talk, {})
         if asked := self._question_in(line, talk):
-            return self._run(line, (asked,), talk, {})
+            find = Intent(action=Action.FIND, value=line.strip())
+            return self._run(line, (asked, find) if self._answers.knows(line) else (asked,), talk, {})
         return self._suggested(line, parsed, talk)
 
     def _question_in(self, line: str, talk: Talk) -> Intent | None:
@@ -199,25 +198,28 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         return read_line(line, [item.title for item in items])
 
     def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
-        """Note a line that only states what holds; else offer its possible meanings, or reply "not understood"."""
+        """Note a line that only states what holds; else offer its possible meanings, or search for what it asks."""
         parsed = sensible(line, parsed)
         offered = suggestions(line, parsed, talk)
-        likeliest = next(iter(offered.values()), ()) if parsed.intents else ()
-        is_telling = all(intent.action in TELLING and not intent.target for intent in likeliest)
-        if is_telling and not resolve_line(line, talk).items and _states_what_holds(line):
-            sure = likeliest and min(intent.sure for intent in likeliest) >= _SURE_OF_QUESTION
-            noted = likeliest if sure else (Intent(action=Action.NOTE, value=line.strip()),)
-            return self._run(line, noted, talk, {})
+        names_items, asks = bool(resolve_line(line, talk).items), _ASKS.fullmatch(line) is not None
+        if not asks and states_what_holds(line, self._clock()):
+            note = (Intent(action=Action.NOTE, value=line.strip()),)
+            is_telling = not parsed.intents or only_tells(next(iter(offered.values()), ()))
+            if is_telling and not names_items:
+                return self._run(line, note, talk, {})
+            offered = {key: each for key, each in offered.items() if not only_tells(each)} | {as_command(note[0]): note}
         if not offered:
+            if asks and self._answers.knows(line):
+                return self._run(line, [Intent(action=Action.FIND, value=line.strip())], talk, {})
             text = f"I did not understand that. Try: {'; '.join(parsed.nearest) or 'help'}."
-            return self._journal.record(Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text))
-        first, *others = offered
-        options = tuple(offered.values())
+            reply = Reply(line=line, outcome=Outcome.NOT_UNDERSTOOD, text=text)
+            return self._journal.record(reply, data=line_record(reply) | ({"settled": True} if names_items else {}))
+        (first, *others), options = offered, tuple(offered.values())
         self._waiting = _Waiting(line=line, options=options, undoing=self._journal.change_just_made(self._clock()))
         listed = "".join(f"\n  {number}: {other}" for number, other in enumerate(others, 2))
         text = f"Did you mean: {first}? (yes/no{', or a number' if others else ''}){listed}"
-        reply = Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
-        return self._journal.record(reply)
+        asked = Reply(line=line, outcome=Outcome.ASKED, text=text, intents=options[0], options=options)
+        return self._journal.record(asked)
 
     def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
         """Continue with a pending question if the line answers it; None if the line is a new command."""
@@ -272,7 +274,8 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
                 return self._journal.record(answered)
             if takes_back and not agreed and (text := self._journal.why_not_undone(last)):
                 return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=text))
-            if intent.action in DESTRUCTIVE and (self._confirm or old) and not agreed:
+            asks = intent.action in DESTRUCTIVE or self._commands.reopens(intent, resolver)
+            if asks and (self._confirm or old) and not agreed:
                 return self._asked_first(reply, intent, resolver, last, old)
             return self._undone(reply, last) if last else self._done(reply, intent, resolver)
         except Unclear as unclear:
@@ -293,9 +296,10 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
 
     def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver, last: Operation | None, old: str) -> Reply:
-        """Ask for confirmation to cancel items, or to undo the `last` operation, whose date is `old` if it is old."""
+        """Ask before items are cancelled or reopened, or the `last` operation undone; `old`: its date, if it is old."""
         items = [] if last else resolver.many(intent.target, expected_target(intent))
-        what = f'undo "{said(last)}"{old and f" of {old}"}' if last else f"{intent.action} {_names(items)}"
+        verb = "reopen" if intent.action is Action.STOP else intent.action
+        what = f'undo "{said(last)}"{old and f" of {old}"}' if last else f"{verb} {_names(items)}"
         meant, options = tuple(item.id for item in items), ((intent,),)
         self._waiting = _Waiting(line=reply.line, options=options, meant=meant, undoing=last, first_only=True)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
@@ -372,19 +376,6 @@ def _names(items: Sequence[WorkItem]) -> str:
     """List the first `_MOST_NAMED` items by name, and count the rest."""
     more = [f"{len(items) - _MOST_NAMED:,} more"] if len(items) > _MOST_NAMED else []
     return ", ".join([*(item.name for item in items[:_MOST_NAMED]), *more])
-
-
-def _states_what_holds(line: str) -> bool:
-    """Check whether all of a line states a decision, rule, role or insight, as the classifiers of facts read it.
-
-    To remember it changes no item, and a rule that is not remembered is worse than an extra note. A few words, such as
-    "never again", and what is only proposed, wished, asked or supposed, state nothing.
-    """
-    said = line.strip(_STOPS)
-    if _ASKS.fullmatch(line) or not is_statement(line) or signs_of([said])[0, OPEN] >= 0:
-        return False
-    facts = find_in_text(said, operation=0, timestamp=utc_now(), speaker=speaker())
-    return [fact.text for fact in facts if fact.kind in (*HOLDING, MustKeepKind.INSIGHT)] == [said]
 
 
 def _is_answerable(intent: Intent, talk: Talk) -> bool:

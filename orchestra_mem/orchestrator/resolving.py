@@ -9,8 +9,12 @@ import getpass
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice, product
 
+from orchestra_mem.core.facts.candidates import HOLDING
+from orchestra_mem.core.facts.classifier import OPEN, signs_of
+from orchestra_mem.core.facts.extraction import find_in_text
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
@@ -20,6 +24,7 @@ from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
 from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk, expected_parent, expected_target, title_fit
+from orchestra_mem.types import MustKeepKind
 from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
 
 _AT_HAND = "it"  # the target if a command names none
@@ -180,6 +185,7 @@ _LONGEST = 60  # characters of a yes or no
 _MOST = 3
 _SURE = 0.5  # minimum confidence of a destructive reading
 _WH = r"(?:who|what|why|when|where|how|which)\b"
+_STOPS = " .!;"
 _ASKS = re.compile(rf"(?i)\W*{_WH}[^?!;]*\?*\s*")  # one question and no more
 # A statement of at least four words, which may be a note if it is no command.
 _TELLS = re.compile(rf"(?i)\W*(?!{_WH})(?:\S+\s+){{3,}}\S*[^\s?]\s*")
@@ -266,6 +272,24 @@ def _suggested(line: str, intents: Sequence[Intent], talk: Talk) -> Iterator[tup
         if all(command for command, _ in named):
             text = "; ".join(command + (f" ({titles})" if titles else "") for command, titles in named)
             yield text, tuple(intent for intent, _ in row)
+
+
+def states_what_holds(line: str, now: datetime) -> bool:
+    """Check whether all of a line states a decision, rule, role or insight, as the classifiers of facts read it.
+
+    To remember it changes no item, and a rule that is not remembered is worse than an extra note. A few words, such as
+    "never again", and what is only proposed, wished or supposed, state nothing.
+    """
+    said = line.strip(_STOPS)
+    if not is_statement(line) or signs_of([said])[0, OPEN] >= 0:
+        return False
+    facts = find_in_text(said, operation=0, timestamp=now, speaker=speaker())
+    return [fact.text for fact in facts if fact.kind in (*HOLDING, MustKeepKind.INSIGHT)] == [said]
+
+
+def only_tells(intents: Sequence[Intent]) -> bool:
+    """Check whether intents only keep a text, and name no item."""
+    return all(intent.action in TELLING and not intent.target for intent in intents)
 
 
 def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, list[WorkItem]]]:

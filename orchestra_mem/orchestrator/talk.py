@@ -68,7 +68,7 @@ _OPEN_BUT = {
     Action.START: WorkStatus.IN_PROGRESS, Action.FINISH: WorkStatus.DEFERRED, Action.BLOCK: WorkStatus.BLOCKED,
     Action.DEFER: WorkStatus.DEFERRED, Action.CANCEL: None, Action.RESUME: None,
 }  # fmt: skip
-_STATUSES = {Action.UNBLOCK: (WorkStatus.BLOCKED,)} | {
+_STATUSES = {Action.UNBLOCK: (WorkStatus.BLOCKED,), Action.STOP: (WorkStatus.IN_PROGRESS,)} | {
     action: tuple(each for each in OPEN_STATUSES if each is not status) for action, status in _OPEN_BUT.items()
 }
 

@@ -80,14 +80,15 @@ def test_answer_is_told_from_changes_of_work() -> None:
 
 
 def test_operations_without_changes_speak_for_themselves() -> None:
-    """An operation without work events is described by its own data."""
+    """An operation without work events is described by its own data, with its number and day."""
     failed: Json = {"task": "load the orders", "error": "row 4711 has no currency"}
     own = [operation(7, {"decision": "use bcrypt", "type": "x"}, kind="decision"), operation(8, "plain", kind="remark")]
     text, _ = answer_recent(
         RecentQuestion(), [*own, operation(9, failed, kind="task_execution")], [], ITEMS.__getitem__, []
     )
     assert text.splitlines() == [
-        "Decision: use bcrypt", "Remark: plain", 'Task execution "load the orders": row 4711 has no currency',
+        "Decision: use bcrypt [op 7, 2026-03-05]", "Remark: plain [op 8, 2026-03-05]",
+        'Task execution "load the orders": row 4711 has no currency [op 9, 2026-03-05]',
     ]  # fmt: skip
 
 

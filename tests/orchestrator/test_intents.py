@@ -142,17 +142,7 @@ def test_a_title_of_the_tracker_is_found() -> None:
     assert [(intent.action, intent.target) for intent in suggested] == [(Action.FINISH, "seed catalouge")]
 
 
-@pytest.mark.parametrize(
-    ("line", "understood"),
-    [
-        ("create a task called fix the login page", True),
-        ("rename 3 to fix the login page", True),
-        ("note: fix the login page", True),
-        ("decision: fix the login page", True),
-        ("I need a new task fix the login page", False),
-        ("open a ticket for fix the login page", False),
-    ],
-)
+@pytest.mark.parametrize(("line", "understood"), cases("a_known_title_cuts_no_new_one"))
 def test_a_known_title_cuts_no_new_one(line: str, understood: bool) -> None:
     """A new title or text may contain the title of an item, and keeps all its words without quotes."""
     read = read_line(line, ["Login"])

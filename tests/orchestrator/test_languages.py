@@ -32,7 +32,7 @@ def shell(memory: OrchestratorContextManager, clock: Clock) -> Orchestrator:
 
 @pytest.mark.parametrize(("line", "answer"), cases("shell_in_other_languages"))
 def test_a_plain_command_is_carried_out(shell: Orchestrator, line: str, answer: str) -> None:
-    """A plain command or question in any language is carried out at once; items may be named by their title."""
+    """A plain command or question is carried out at once, its texts as typed; no other is guessed at as in English."""
     assert answer in shell.execute(line).text
 
 
@@ -80,8 +80,31 @@ def test_there_is_something_to_do_while_an_open_item_stands(memory: Orchestrator
 
 def test_a_question_about_another_time_is_not_answered_with_all_times(shell: Orchestrator) -> None:
     """A question about a time that the forms lack is not understood."""
-    for line in ("was haben wir im März gemacht?", "¿qué hicimos anteayer?", "qu'avons-nous fait en mars ?"):
+    for line in (
+        "was haben wir vor Ostern gemacht?",
+        "¿qué hicimos antes de Pascua?",
+        "qu'avons-nous fait avant Pâques",
+    ):
         assert "I did not understand that." in shell.execute(line).text
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Schließ Aufgabe 3 bitte nicht ab", "Quand la tâche 3 sera finie, on commencera la 2", "Задача 3 ещё не готова"],
+)
+def test_a_line_about_an_item_that_is_not_understood_states_no_fact(shell: Orchestrator, line: str) -> None:
+    """What is said of an item and not understood leaves no rule, failure or open item in the memory unasked."""
+    before = shell.memory.facts()
+    shell.execute(line)
+    assert shell.memory.facts() == before
+
+
+def test_a_foreign_rule_with_an_items_number_is_offered_as_a_note(shell: Orchestrator) -> None:
+    """A number that an item happens to have takes no rule away: the shell asks whether to note it."""
+    rule = "Wir dürfen nie mehr als 3 Verbindungen öffnen."
+    assert shell.execute(rule).text == f"Did you mean: note: {rule}? (yes/no)"
+    shell.execute("ja")
+    assert rule in [fact.text for fact in shell.memory.facts()]
 
 
 @pytest.mark.parametrize(

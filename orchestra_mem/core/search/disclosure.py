@@ -14,6 +14,7 @@ from orchestra_mem.core.search.echoes import LEAST_WORDS, MARK, fenced, own_word
 from orchestra_mem.core.text import neutralise, visible
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import Hit
+from orchestra_mem.serialize import local_day
 
 # Long enough to hold most memories in full: an answer that is cut off is useless.
 _EXCERPT_CHARS = 480
@@ -62,7 +63,7 @@ class RetrievedPassage:
         chunk = self.hit.chunk
         who = self.speaker or chunk.agent or ""
         kind = "" if who and chunk.kind == "message" else chunk.kind
-        when = chunk.time.strftime("%Y-%m-%d") if chunk.time else ""
+        when = local_day(chunk.time) if chunk.time else ""
         named = (_named(each) for each in (kind, when, "" if self.passage.startswith(f"{who}:") else who))
         return f"{_named(self.source)} ({', '.join(filter(None, named))}{self.hit.doubt})"
 
@@ -132,6 +133,7 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
     """
     kept: list[RetrievedPassage] = []
     said: list[str] = []
+    wholes: list[tuple[str, str]] = []
     for each in recollections:
         words = f" {own_words(each.passage)} "
         told = f"{words}{own_words(each.newer)} " if each.newer else words
@@ -145,9 +147,7 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
             if operation and known in begin
             if kept[at].hit.chunk.operation == operation or known.count(" ") > LEAST_WORDS
         ]
-        whole = next(
-            (at for at, known in enumerate(kept) if (each.source, each.whole) == (known.source, known.whole)), None
-        )
+        whole = each.source, each.whole
         if same is not None:
             known = kept[same]
             if each.source not in (known.source, *known.also):
@@ -162,15 +162,17 @@ def distinct(recollections: Sequence[RetrievedPassage]) -> list[RetrievedPassage
                 ),
                 also=tuple(source for source in also if source != each.source),
             )
-            said[parts[0]] = told
+            said[parts[0]], wholes[parts[0]] = told, whole
             for at in reversed(parts[1:]):
-                del kept[at], said[at]
-        elif whole is not None:
-            kept[whole] = replace(kept[whole], passage=f"{kept[whole].passage}\n{each.passage}")
-            said[whole] += words
+                del kept[at], said[at], wholes[at]
+        elif whole in wholes:
+            at = wholes.index(whole)
+            kept[at] = replace(kept[at], passage=f"{kept[at].passage}\n{each.passage}")
+            said[at] += words
         else:
             kept.append(each)
             said.append(told)
+            wholes.append(whole)
     return kept
 
 
@@ -188,7 +190,7 @@ def recalled_item(recollection: RetrievedPassage) -> Item:
     passage = recollection.passage
     texts = (excerpt(passage, _EXCERPT_CHARS), passage, clip(recollection.whole, WHOLE_CHARS))
     newer = f"\n{recollection.hit.superseded_by}: {recollection.newer}" if recollection.newer else ""
-    forms = dict.fromkeys(fenced(text + newer, recollection.label) for text in texts)
+    forms = [fenced(text + newer, recollection.label) for text in dict.fromkeys(texts)]
     longest = 0
     rising = [form for form in forms if len(form) > longest and (longest := len(form))]
     return Item(

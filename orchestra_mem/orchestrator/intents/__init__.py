@@ -18,6 +18,7 @@ class Action(StrEnum):
     FINISH = "finish"
     BLOCK = "block"
     UNBLOCK = "unblock"
+    STOP = "stop"
     DEFER = "defer"
     CANCEL = "cancel"
     ASSIGN = "assign"

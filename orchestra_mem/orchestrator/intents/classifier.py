@@ -93,6 +93,10 @@ class Vocabulary:
         near = nearest_word(word, self._long)
         return near if near[:1] == word[0] else word
 
+    def knows(self, line: str) -> bool:
+        """Check whether a line has a common word, perhaps misspelt; a line in another language may have none."""
+        return any(token.word.isalpha() and self.mended(token.word) in self.common for token in tokens_of(line))
+
 
 def nearest_word(word: str, known: Collection[str]) -> str:
     """Return a known word within one edit of a word, "" if there is none; swapping two letters is one edit."""

@@ -49,6 +49,7 @@ _BORDER = re.compile(
     | ,\s* (?:(?:and|then|also|but|so)\s+)*                         # a comma, with or without a word behind it
     | \s+ (?:and|then|but|so|&|[-\u2013\u2014])\s+ (?:(?:then|also|so)\s+)*"""
 )
+_SEMICOLON, _COMMA = re.compile(r"\s*;\s*"), re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+")
 _QUOTES = re.compile(r'"[^"]*"|\u201c[^\u201d]*\u201d|(?<!\w)\'[^\']*\'(?!\w)')
 LEVELS = {"1": "urgent", "2": "high", "3": "medium", "4": "low", "5": "lowest"}
 """The names of the priorities."""
@@ -129,9 +130,11 @@ def intent_of(action: Action, said: Mapping[str, str | None]) -> Intent | None:
 
 
 def _split(listed: str) -> list[str]:
-    """Split a list of titles at commas and at "and"."""
-    items = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", listed)
-    return [title for title in map(_unquoted, items) if title]
+    """Split a list of titles, outside quotes: at semicolons or, if it has none, at commas and at "and"."""
+    cuts = borders(listed, _SEMICOLON) or borders(listed, _COMMA)
+    starts, ends = [0, *(right for _, right in cuts)], [*(left for left, _ in cuts), len(listed)]
+    titles = (_unquoted(listed[start:end]) for start, end in zip(starts, ends, strict=True))
+    return [title for title in titles if title]
 
 
 def _unquoted(text: str | None) -> str:
@@ -170,6 +173,9 @@ def _new(intent: Intent, other: str) -> str:
     many = max(intent.count, len(intent.titles))
     under = f" to {other}" if other else ""
     if many > 1:
-        return f"add {many} {kind.plural}{under}" + (f": {', '.join(intent.titles)}" if intent.titles else "")
+        listed = ", ".join(intent.titles)
+        if _split(listed) != [*intent.titles]:
+            listed = ", ".join(f'"{title}"' for title in intent.titles)
+        return f"add {many} {kind.plural}{under}" + (f": {listed}" if listed else "")
     title = f' "{intent.titles[0]}"' if intent.titles else ""
     return "" if not title and not other else f"{'add' if other else 'create'} {a(kind)}{title}{under}"

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Callable, Container, Iterator, Mapping
 from functools import cache, cached_property, partial
 from itertools import chain, count
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,10 @@ _ID = r"#?\d{1,18}"
 _CUE = 4  # letters of a word that tell its language
 _QUOTED = r'"[^"]+"'
 _ASKED_FOR = {Action.LIST: "states", Action.RECENT: "facts"}
+_ENGLISH = {
+    "months": "jan feb mar apr may jun jul aug sep oct nov dec", "weekdays": "mon tue wed thu fri sat sun",
+    "units": "day week month quarter year", "quarters": "1 2 3 4", "counts": "1 2 3 4 5 6 7 8 9 10 11 12",
+}  # fmt: skip
 # Marks of other languages and their ASCII equivalents; commas and stops between words stay.
 _MARKS = str.maketrans("“”„‟«»「」『』《》：？！；＃’", '""""""""""""' + ":?!;#'")
 
@@ -39,12 +44,12 @@ class Language:
         self._table = table
         self._spaced = bool(table["spaces"])
         self._joins, self._me = re.compile(table["joins"], re.IGNORECASE), _compiled(table["me"])
-        begin, end = (r"(?<!\w)", r"(?!\w)") if self._spaced else ("", "")
-        self._polite = re.compile(rf"[,，]? ?{begin}(?:{table['polite']}){end}[,，]? ?", re.IGNORECASE)
+        self._polite = re.compile(rf"[,，]? ?{self._word_of(table['polite'])}[,，]? ?", re.IGNORECASE)
         self._asking = re.compile(rf"(?:{table['asking']})[ ,]*", re.IGNORECASE)
+        tables = {name: table[name] for name in ("kinds", "items", "levels", "states", "facts")}
+        tables |= {name: dict(zip(words.split(), table[name], strict=True)) for name, words in _ENGLISH.items()}
         self._words = {
-            name: {word: _compiled(forms) for word, forms in table[name].items()}
-            for name in ("kinds", "items", "counts", "levels", "states", "facts", "periods")
+            name: {word: _compiled(forms) for word, forms in words.items()} for name, words in tables.items()
         }
 
     @cached_property
@@ -55,7 +60,7 @@ class Language:
         """Yield the first letters of each word of three or more; each single letter in a script without spaces."""
         letters = r"[^\W\d_]{3,}" if self._spaced else r"[^\W\d_a-z]"
         words = re.findall(letters, re.sub(r"<\w+>|\\.", " ", text.lower()))
-        return (_folded(word)[:_CUE] for word in words if word not in but)
+        return (_folded(word)[:_CUE] for word in words if word not in but or not word.isascii())
 
     @cached_property
     def _forms(self) -> list[tuple[Action, bool, Callable[[], re.Pattern[str]]]]:
@@ -67,6 +72,26 @@ class Language:
             for form in forms
         ]
 
+    @cached_property
+    def _times(self) -> dict[str, re.Pattern[str]]:
+        """Each time and period that a question may name, by its English words, where <> stand for parts of it."""
+        table = self._table
+        parts = {name[:-1]: f"(?P<{name[:-1]}>{'|'.join(table[name])})" for name in _ENGLISH} | {
+            "count": rf"(?P<count>\d{{1,3}}|{'|'.join(table['counts'])})",
+            "day": r"(?P<day>\d{1,2})", "year": r"(?P<year>(?:19|20)\d\d)",
+        }  # fmt: skip
+        time = "|".join(with_parts(form, parts) for form in table["times"].values())
+        parts["time"] = f"(?P<time>{re.sub(r'[?]P<[a-z]+>', '?:', time)})"
+        return {english: _pattern(form, parts) for english, form in (table["times"] | table["periods"]).items()}
+
+    @cached_property
+    def _period(self) -> re.Pattern[str]:
+        forms = "|".join(self._times[english].pattern for english in self._table["periods"])
+        return _compiled(self._word_of(re.sub(r"[?]P<\w+>", "?:", forms)))
+
+    def _word_of(self, forms: str) -> str:
+        return rf"(?<!\w)(?:{forms})(?!\w)" if self._spaced else f"(?:{forms})"
+
     def _parts(self) -> dict[str, str]:
         table = self._table
         kind, items = (f"(?:{'|'.join(table[name].values())})" for name in ("kinds", "items"))
@@ -75,15 +100,16 @@ class Language:
         several = rf"{one}(?:(?:, ?| ?(?:{table['and']}) ?){article}{_ID})*|{_ID} ?(?:-|{table['through']}) ?{_ID}"
         of_kind = rf"(?:{table['articles']}) ?{kind}"
         item = rf"(?:{several}|{items}(?: {kind})?|{of_kind}|{article}(?:{kind} ?)?{_QUOTED})"
-        barred = rf"(?<!\w)(?:{table['barred']})(?!\w)" if self._spaced else rf"(?:{table['barred']})"
+        barred = self._word_of(table["barred"])
         plain = rf'(?:(?!{barred})(?:[^,;:?.!"，。]|\.(?=\w)))+'
-        counted = rf"(?:\d{{1,3}}|{'|'.join(table['counts'].values())})"
+        counted = rf"(?:\d{{1,3}}|{'|'.join(table['counts'])})"
+        named = rf"(?:(?<=:)|(?<=: )|(?!#?\d+(?![\w.]))){plain}"  # "task 4 urgent" is about task 4
         word = rf"(?!(?:{kind}|{table['articles']})(?!\w))[\w'-]+"
         name = rf"(?:{word}\.? )?{word}" if self._spaced else r"[^\s,，。]{1,8}?"
         parts: dict[str, str] = table["parts"]
         return parts | {
             "t": f"(?P<target>{item})", "o": f"(?P<other>{item})",
-            "kind": f"(?P<kind>{kind})", "n": f"(?P<count>{counted}) ?", "title": f"(?P<title>{_QUOTED}|{plain})",
+            "kind": f"(?P<kind>{kind})", "n": f"(?P<count>{counted}) ?", "title": f"(?P<title>{_QUOTED}|{named})",
             "titles": r"(?P<titles>[^;:?]+)", "text": r"(?P<value>[^?]+)", "why": f"(?P<value>{plain})",
             "failure": r"(?P<failure>[^?]+)", "fault": f"(?P<failure>{plain})",
             "when": f"(?P<value>{plain})", "ask": r"(?P<value>[^?;]+)",
@@ -91,47 +117,62 @@ class Language:
             "level": f"(?P<level>p?[1-5]|{'|'.join(table['levels'].values())})",
             "state": f"(?P<value>{'|'.join(table['states'].values())})",
             "fact": f"(?P<value>{'|'.join(table['facts'].values())})",
-            "period": f"(?P<period>{'|'.join(table['periods'].values())})",
+            "thing": f"(?:(?P<target>{item})|(?P<thing>[^?;]+?))",
         }  # fmt: skip
 
-    def may_be(self, line: str) -> bool:
-        """Check whether a line has a word of this language's forms, apart from common English words."""
-        return not self._cues.isdisjoint(self._beginnings(line, classifier().vocabulary.common))
+    def cues_in(self, line: str) -> frozenset[str]:
+        """Return beginnings of words of this language's forms in a line, apart from common English words."""
+        return self._cues.intersection(self._beginnings(line, classifier().vocabulary.common))
 
     def parse(self, line: str) -> tuple[Intent, ...]:
         """Parse a line that consists only of plain commands of this language; return () for any other line."""
         return read_commands(line, partial(borders, border=self._joins), self._one)
 
     def _one(self, piece: str) -> Intent | None:
-        asks = piece.rstrip().endswith("?")
-        parts = re.split(f"({_QUOTED})", piece.strip(" .!?¿¡。,，"))
+        asks, (piece, *text) = piece.rstrip().endswith("?"), re.split("(?=:)", piece.strip(" .!?¿¡。,，"), maxsplit=1)
+        parts = re.split(f"({_QUOTED})", piece)
         parts[::2] = (self._polite.sub(" " * self._spaced, part) for part in parts[::2])  # not within quotes
-        piece = "".join(parts)
-        piece = " ".join(piece.split()).strip(" ,，.!。")
+        piece = _squeezed("".join([*parts, *text]))  # nor behind a colon
         polite = self._asking.match(piece)
         piece = piece[polite.end() :] if polite else piece
-        plain = _folded(piece)
+        period = self._period.search(_folded(piece))
+        start, end = period.span() if period else (0, 0)
+        untimed = _squeezed(piece[:start] + " " * self._spaced + piece[end:])
         for action, only_asked, form in self._forms:
             if (asks and not polite and action not in ASKS) or (only_asked and not asks):
                 continue
-            if found := form().fullmatch(plain):
-                said = {name: piece[slice(*found.span(name))] for name in found.groupdict() if found[name] is not None}
+            plain = untimed if action is Action.RECENT else piece
+            if found := form().fullmatch(_folded(plain)):
+                said = {name: plain[slice(*found.span(name))] for name in found.groupdict() if found[name] is not None}
                 read = dict(self._translated(action, said))
-                if period := read.pop("period", ""):
-                    read["value"] = f"{read.get('value', '')} {period}".strip()
+                if period and action is Action.RECENT:
+                    read["value"] = f"{read.get('value', '')} {self._in_english(period[0])}".strip()
                 # A name is written in capitals, where a script has them: other words after "to" are no person.
                 if action is not Action.ASSIGN or not any(word[0].islower() for word in read["value"].split()):
                     return intent_of(action, read)
         return None
+
+    def _in_english(self, text: str) -> str:
+        """Translate a time or a period, as "seit März" to "since march"."""
+        for english, form in self._times.items():
+            if found := form.fullmatch(text):
+                for group, part in filter(itemgetter(1), found.groupdict().items()):
+                    name = group.rpartition("_")[0]
+                    told = self._in_english(part) if name == "time" else self._word(f"{name}s", part)
+                    english = english.replace(f"<{name}>", told, 1)
+                return " ".join(re.sub(r"<\w+>", "", english).split())
+        return ""
 
     def _translated(self, action: Action, said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for group, text in said.items():
             name = group.rpartition("_")[0]
             if name in ("target", "other"):
                 yield name, self._item(text)
+            elif name == "thing":
+                yield "target", text
             elif name == "titles":
                 yield name, ", ".join(re.split(rf"\s*[,，、]\s*|\s+(?:{self._table['and']})\s+", text.strip()))
-            elif name in ("kind", "count", "level", "period"):
+            elif name in ("kind", "count", "level"):
                 yield name, self._word(f"{name}s", text)
             elif action is Action.ASSIGN:
                 yield name, "Me" if not text or self._me.fullmatch(_folded(text)) else text
@@ -140,7 +181,8 @@ class Language:
 
     def _word(self, table: str, text: str) -> str:
         """Translate a word by a table; return the text itself if it has no translation, such as a number."""
-        return next((word for word, forms in self._words[table].items() if forms.fullmatch(_folded(text))), text)
+        forms = self._words.get(table, {}).items()
+        return next((word for word, form in forms if form.fullmatch(_folded(text))), text)
 
     def _item(self, phrase: str) -> str:
         """Translate a phrase for items to English: "Aufgabe 3" to "task 3", "3 bis 5" to "3 to 5"."""
@@ -161,6 +203,10 @@ def _strings(table: object) -> Iterator[str]:
         yield table
     elif isinstance(table, dict | list):
         yield from chain.from_iterable(map(_strings, table.values() if isinstance(table, dict) else table))
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split()).strip(" ,，.!。")
 
 
 def _folded(text: str) -> str:
@@ -189,5 +235,13 @@ def languages() -> tuple[Language, ...]:
 def parse_foreign(line: str) -> tuple[Intent, ...]:
     """Parse a line that consists only of plain commands of one language other than English; return () otherwise."""
     line = line.translate(_MARKS)
-    found = dict.fromkeys(filter(None, (each.parse(line) for each in languages() if each.may_be(line))))
+    found = dict.fromkeys(filter(None, (each.parse(line) for each in languages() if each.cues_in(line))))
     return next(iter(found)) if len(found) == 1 else ()  # similar languages may read a line differently
+
+
+def is_foreign(line: str) -> bool:
+    """Check whether a line seems not to be English: without ASCII words, or with a language's words and few others."""
+    words = set(re.findall(r"[^\W\d_]+", line.lower()))
+    latin = {*filter(str.isascii, words)}
+    is_mixed = 3 * len(latin & classifier().vocabulary.common) <= len(words)
+    return bool(words) and (not latin or (is_mixed and any(len(each.cues_in(line)) > 1 for each in languages())))

@@ -41,8 +41,8 @@ def read_line(line: str, titles: Sequence[str] = (), reader: Reader | None = Non
 
     Args:
         line: The line as typed.
-        titles: Titles of existing items; the longest title in the line, even with typos, is quoted before parsing,
-            unless it is only a part of a new title or text.
+        titles: Titles of existing items; the longest title in the line, even with typos, is quoted before parsing, if
+            it is then read as an item.
         reader: Reads what the grammar cannot; by default with the models of the package.
 
     Returns:
@@ -58,7 +58,7 @@ def read_line(line: str, titles: Sequence[str] = (), reader: Reader | None = Non
             return Parsed(intents=sure, understood=True)
     reader = reader or _reader()
     readings = reader.readings(line[:_LONGEST])
-    if title and any(title in (*each.titles, each.value) for each in readings[0].intents):
+    if title and not any(title in (each.target, each.other) for each in readings[0].intents):
         readings = reader.readings(said[:_LONGEST])
     intents = readings[0].intents
     return Parsed(intents=intents, understood=False, nearest=tuple(_nearest(intents, readings)))
