@@ -91,6 +91,7 @@ class ItemFilter:
 
     `tags` and `references` match items that have any of them, `text` items that contain all of its words. Results are
     sorted newest first or, with `by_priority`, highest priority first; `offset` and `limit` apply after sorting.
+    `live_at` leaves out what has expired by then, also if no clean-up has hidden it yet.
     """
 
     agents: Sequence[str] | None = None
@@ -102,6 +103,7 @@ class ItemFilter:
     offset: int = 0
     by_priority: bool = False
     references: Sequence[str] = ()
+    live_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

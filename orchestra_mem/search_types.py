@@ -212,7 +212,7 @@ class Hit:
 
     `perhaps` marks an unlikely answer, which ranks below all likely ones. `superseded_by` names the fact that replaced
     what an operation says, or that a person has reworded ("K7"), "" if there is none. `removed`: A person removed the
-    fact in which an operation was remembered.
+    fact in which an operation was remembered. `settled`: An operation's failures and open items are solved or done.
     """
 
     id: int
@@ -223,12 +223,13 @@ class Hit:
     reasons: Reasons
     superseded_by: str = ""
     removed: bool = False
+    settled: bool = False
 
     @property
     def fate(self) -> str:
-        """What has become of what an operation says: "superseded by K7", "removed by a person", or nothing."""
+        """What became of what an operation says: "superseded by K7", "removed by a person", "settled since", or ""."""
         by = f"superseded by {self.superseded_by}" * bool(self.superseded_by)
-        return by or "removed by a person" * self.removed
+        return by or "removed by a person" * self.removed or "settled since" * self.settled
 
     @property
     def doubt(self) -> str:

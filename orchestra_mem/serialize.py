@@ -133,6 +133,19 @@ def from_microseconds(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
 
+def local_time(time: datetime) -> datetime:
+    """Return a time in this machine's time zone, or as given if the calendar ends before it there."""
+    try:
+        return time.astimezone()
+    except OverflowError:
+        return time
+
+
+def local_day(time: datetime) -> str:
+    """Return the date of a time in this machine's time zone, as in `2026-03-06`."""
+    return f"{local_time(time):%Y-%m-%d}"
+
+
 # The fields to print for each type of record, in this order; types that are not listed print all fields. `name=path`
 # prints an attribute under another name, `name?` prints an empty value or 0 as null, and `name:4` rounds to 4 digits.
 _SHOWN = {
@@ -147,7 +160,7 @@ _SHOWN = {
     "Finding": "part health words advice",
     "Hit": "source=chunk.source tier=chunk.tier kind=chunk.kind heading=chunk.heading title=chunk.title? "
     "text=chunk.text time=chunk.time session=chunk.session agent=chunk.agent item=chunk.item "
-    "operation=chunk.operation? score:6 likelihood:4 perhaps superseded_by? removed reasons",
+    "operation=chunk.operation? score:6 likelihood:4 perhaps superseded_by? removed settled reasons",
     "MemoryItem": "id number timestamp ci_source type summary content tokens relevance_tags=tags priority expires "
     "references author status superseded_by? said",
     "MustKeep": "id kind text operation? author timestamp identifiers status superseded_by?",

@@ -299,7 +299,7 @@ class ServerSettings(_Section):
     port: Annotated[int, _between(0, 65_535)] = 8_377
     allowed_hosts: list[Annotated[_Line, _NotEmpty]] = []
     allowed_origins: list[Annotated[_Address, _NotEmpty]] = []
-    max_body_bytes: Annotated[int, _between(1, 1_073_741_824)] = 4_194_304
+    max_body_bytes: Annotated[int, _between(1, 1_073_741_824)] = 33_554_432
     requests_per_s: Annotated[float, _between(0.01, 1_000_000)] = 1_000.0
     timeout_s: Annotated[float, _between(0.01, 86_400)] = 30.0
     chat_first_tokens: Annotated[int, _between(0, 16_777_216)] = 1_500

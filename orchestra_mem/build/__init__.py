@@ -150,7 +150,8 @@ def open_memory(
 
     if clock is not utc_now and (now := clock()).utcoffset() is None:
         raise ValueError(f"the clock returned {now}, which has no time zone; add one, as in lambda: datetime.now(UTC)")
-    wiring = wire(project, config, clock=clock, counter=counter, write_point=write_point, model=model)
+    in_utc = clock if clock is utc_now else lambda: clock().astimezone(UTC)
+    wiring = wire(project, config, clock=in_utc, counter=counter, write_point=write_point, model=model)
     memory = wiring.manager()
     listed = not wiring.settings.documents.only_decisions and not (wiring.place.home / BACKUP_MARK).exists()
     with suppress(StorageError):  # an invalid home folder, which `status` reports

@@ -281,15 +281,15 @@ class Wiring:
 
         log, ledger, counter, clock, wanted = self.log, self.ledger, self.counter, self.clock, self.settings.compression
         timeout_s = self.settings.llm.timeout_s
-        compressor = MemoryCompressor(
-            self.model, counter=counter, clock=clock, timeout_s=timeout_s,
-            trials=None if self.read_only else TrialLog(self.database),
-        )  # fmt: skip
+        trials = None if self.read_only else TrialLog(self.database)
+        compressor = MemoryCompressor(self.model, counter=counter, clock=clock, timeout_s=timeout_s, trials=trials)
         improver = SummaryRefiner(
             compressor, log=log, ledger=ledger, drafts=DraftStore(self.database), counter=counter, clock=clock,
             limits=self._limits(), section=episodic.short_forms.section,
         )  # fmt: skip
-        reader = FactReader(self.model, self._facts, counter=counter, timeout_s=timeout_s) if self.model else None
+        reader = FactReader(
+            self.model, self._facts, counter=counter, clock=clock, timeout_s=timeout_s, trials=trials
+        ) if self.model else None  # fmt: skip
         items = ItemSummarizer(
             compressor=compressor, catalog=self.agents.catalog, store=CatalogStore(self.database),
             counter=counter, max_words=self.settings.catalog.summary_max_length,

@@ -32,7 +32,8 @@ from orchestra_mem.settings import Settings
 
 _DATABASE = "obra.db"
 # Not copied: derived data, the HTTP server's token, files of running programs, and the database file (rows are copied).
-_LEFT_OUT = ("index/", "server/", "obra.lock", "working_copy", BACKUP_MARK, _DATABASE)
+_SERVER = "server"
+_LEFT_OUT = ("index/", f"{_SERVER}/", "obra.lock", "working_copy", BACKUP_MARK, _DATABASE)
 _SECRETS = ("storage.url", "llm.api_key", "search.api_key")
 
 
@@ -145,6 +146,8 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
         for name in backup.files:
             _copy(folder / HOME / name, made / name)
         _compare(backup.files, made)
+        if (home / _SERVER).is_dir():  # its clients keep their tokens
+            shutil.copytree(home / _SERVER, made / _SERVER)
         check_unused(project, "restore again")
     return backup, aside
 

@@ -237,7 +237,7 @@ class EpochKeeper:
                     each = replace(each, passage=passage)
                 else:
                     there += f"{plain_words(each.passage)} "
-            passages.append(replace(each, newer="") if f" {plain_words(each.newer)} " in there else each)
+            passages.append(replace(each, newer="") if each.newer and f" {plain_words(each.newer)} " in there else each)
         for at, each in enumerate(passages):
             if own := texts_in(each.passage):  # what is around it may be in other passages, too
                 whole = "".join(new_lines(each.whole, known - own)).strip()

@@ -105,8 +105,8 @@ class Recall:
         if place is None:
             return None
         names = names_in(place.passage.text)
-        facts = self.parts.ledger.must_keeps_by_id(names.facts)
-        numbers = sorted({*names.operations, *(fact.operation for fact in facts if fact.operation)})
+        facts = self.parts.ledger.must_keeps_by_id(names["K"])
+        numbers = sorted({*names["op"], *(fact.operation for fact in facts if fact.operation)})
         # Filters, not `operation()`: a person's line may name an operation that does not exist.
         known = [self.parts.log.operations(OperationFilter(after=number - 1, through=number)) for number in numbers]
         reference = f"{place.document.name}:{place.passage.line}"

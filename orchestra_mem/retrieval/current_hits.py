@@ -1,4 +1,4 @@
-"""Bring the hits of a search up to date with the ledger, and mark what has been superseded, reworded or removed."""
+"""Bring the hits of a search up to date with the ledger, and mark what was superseded, reworded, removed or settled."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestra_mem.core.documents.owned_lines import owned_lines
+from orchestra_mem.core.facts.candidates import UNFINISHED
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.search_types import Chunk, Hit, Tier
@@ -49,7 +50,8 @@ def current(hits: Sequence[Hit], ledger: Ledger, reindex: Callable[[Hit, Chunk],
 def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
     """Mark hits of operations and of lines in documents that say little but what was superseded, reworded or removed.
 
-    The hit of what replaced it is put before.
+    The hit of what replaced it is put before. Hits with a failure or an open item are marked if all of the operation's
+    are settled.
     """
     operations = {hit.id: hit.chunk.operation for hit in hits if hit.chunk.operation and source_letter(hit) != "K"}
     lines = {hit.id: number for hit in hits if hit.chunk.tier is Tier.EPISODIC and (number := _line_fact(hit.chunk))}
@@ -65,9 +67,12 @@ def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
     for hit in hits:
         line, own = stated.get(lines.get(hit.id, 0)), told[operations.get(hit.id, 0)]
         by = _replaced_by(line.text, [line], later) if line else _replaced_by(hit.chunk.text, own, later)
-        if by is None:
+        if by is None and not _is_settled(hit.chunk.text, own):
             continue
         at = next(place for place, each in enumerate(found) if each.id == hit.id)
+        if by is None:
+            found[at] = replace(found[at], settled=True)
+            continue
         if by.status is MustKeepStatus.REMOVED:
             found[at] = replace(found[at], removed=True)
             continue
@@ -117,6 +122,15 @@ def _replaced_by(told: str, facts: Sequence[MustKeep], later: Mapping[int, MustK
             return None
         said += len(text) if text in words else 0
     return by if said > len(words) * _MOSTLY else None
+
+
+def _is_settled(told: str, facts: Sequence[MustKeep]) -> bool:
+    """Check whether a text tells failures or open items of its operation, which are all solved or done."""
+    due = [fact for fact in facts if fact.kind in UNFINISHED]
+    if not due or any(fact.status is not MustKeepStatus.DONE for fact in due):
+        return False
+    words = plain_words(told)
+    return any(plain_words(fact.passage.partition(" (")[0]) in words for fact in due)  # without a field's subject
 
 
 def source_letter(hit: Hit) -> str:

@@ -22,7 +22,6 @@ from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import join_blocks
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.core.search.chunking import (
     DocumentPlace,
     chunk_document,
@@ -50,6 +49,7 @@ _AT_ONCE = 100
 _STORED_AT_ONCE = 1_000
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # Latin, full-width, Arabic
 _VECTORS_AT_ONCE = 256
+_ARCHIVES_EVERY_S = 10.0  # asking for the states of a thousand archives takes about ten milliseconds
 # Boilerplate that the program writes into documents and search leaves out: times, counts, lists of operations.
 _FRAME = re.compile(
     r"(?:(?:- None|- \*\*[A-Z][A-Za-z ]+\*\*: [\d,]+|\*\*[A-Z][A-Za-z ]+\*\*: .*|- .*\(op \d+\).*|---)\s*)+"
@@ -100,6 +100,7 @@ class Indexer:
         """Begin without knowledge of the index's marks."""
         self._lock, self._embedding = threading.Lock(), threading.Lock()
         self._ahead = 0  # newest operation that was indexed ahead of older ones
+        self._archives_due = 0.0
         self._marks: dict[str, str] = {}
         self._identity = ""
         self._echoes = Echoes()
@@ -158,7 +159,7 @@ class Indexer:
         """Index in steps of about ten milliseconds, the newest operations first; yield after each that set a mark."""
         self._newest()
         sessions = {session.id: session for session in self.log.sessions()}
-        self._documents(sessions)
+        yield from self._documents(sessions)
         yield from self._stored()
         yield from self._operations()
         yield from self._since("summaries", self.ledger.next_summary_id() - 1, 1, self._add_summaries)
@@ -286,7 +287,7 @@ class Indexer:
             self._mark("catalog", items[-1].changed)
             yield
 
-    def _documents(self, sessions: dict[str, Session]) -> None:
+    def _documents(self, sessions: dict[str, Session]) -> Iterator[None]:
         for name in map(DocumentName, self.episodic.names()):
             place = DocumentPlace(
                 name=f"{name.value}.md", tier=Tier.EPISODIC, kind=name.value, importance=_IMPORTANCE.get(name, 0.5)
@@ -295,7 +296,12 @@ class Indexer:
         ended = [session for session in sessions.values() if session.status is SessionStatus.ARCHIVED]
         for session in ended[self._number("sessions") :]:
             self._replace([self.sessions.document(session).name], ())
-            self._session(session, self.sessions.archive(session))
+        if len(ended) != self._number("sessions") or time.monotonic() >= self._archives_due:
+            for session in reversed(ended):
+                if session.archive:  # also of long ago: a person may have written into it since
+                    self._session(session, self.sessions.archive(session))
+                    yield
+            self._archives_due = time.monotonic() + _ARCHIVES_EVERY_S
         self._mark("sessions", len(ended))
         gone = [session for session in ended if not session.archive]
         if len(gone) != self._number("archives gone"):
@@ -316,18 +322,15 @@ class Indexer:
 
     def _document(self, path: Path, place: DocumentPlace, *, ended: bool = False) -> None:
         """Index the current text of a document. If it is missing, being written or not text, its chunks stay."""
-        text = self.store.read_settled(path)
-        if text is None:
-            return
-        now = digest(text)
-        if self._marks.get(f"document {place.name}") == now:
+        state = str(self.store.state(path))
+        if self._marks.get(f"document {place.name}") == state or (text := self.store.read_settled(path)) is None:
             return
         said = _own_words(text) if place.tier is Tier.SESSION else without_conflicts(text)
         if place.session and ended:
             said = self._without_facts(said, place.session)
         chunks = chunk_document(said, place)
         self._replace([place.name], [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
-        self._mark(f"document {place.name}", now)
+        self._mark(f"document {place.name}", state)
 
     def _without_facts(self, text: str, session: str) -> str:
         """Return an ended session's lists without its facts, which are indexed separately and may have changed."""

@@ -18,7 +18,7 @@ from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, Stor
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.search import Answer, MemorySearch, is_match
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, named_in_short
-from orchestra_mem.serialize import to_object
+from orchestra_mem.serialize import local_day, to_object
 from orchestra_mem.stores import EventLog
 from orchestra_mem.types import Json, MustKeepKind, Operation
 from orchestra_mem.work_types import WorkKind
@@ -102,7 +102,7 @@ def _recollection(hit: Hit, search: MemorySearch) -> RetrievedPassage:
         text = whole = f"{hit.chunk.title}: {text}"
     else:
         whole = search.section(hit)
-    whole = whole if plain_words(text) in plain_words(whole) else text
+    whole = whole if text in whole or plain_words(text) in plain_words(whole) else text
     return RetrievedPassage(hit=hit, passage=text, whole=whole, speaker=speaker)
 
 
@@ -142,7 +142,7 @@ class Recommendation:
     @property
     def label(self) -> str:
         """The source with date, agent, outcome, doubt and token count of the full text, in one line."""
-        when = self.time.strftime("%Y-%m-%d") if self.time else ""
+        when = local_day(self.time) if self.time else ""
         doubt, size = "perhaps" * self.perhaps, f"{self.full_tokens:,} tokens in full"
         told = ", ".join(filter(None, (when, self.agent or "", self.outcome, doubt, self.fate, size)))
         also = f", also in {named_in_short(self.projects[1:])}" if self.projects[1:] else ""

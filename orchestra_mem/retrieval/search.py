@@ -338,6 +338,8 @@ class MemorySearch:
             self.index.add([chunk])
             self.index.remove([hit.chunk.key])
 
+        expired = {item.id for item in self.indexer.catalog.expiring(self.clock())}  # and not yet cleaned up
+        hits = [hit for hit in hits if hit.chunk.source not in expired]
         found = [*current(hits, self.indexer.ledger, reindex)]
         return marked(found, self.indexer.ledger) if marks else found
 

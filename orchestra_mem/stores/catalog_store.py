@@ -21,7 +21,7 @@ from orchestra_mem.catalog_types import (
     ItemStatus,
     MemoryItem,
 )
-from orchestra_mem.serialize import from_microseconds
+from orchestra_mem.serialize import from_microseconds, to_microseconds
 from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
 
 _NEW_ID = {"id": "nullif(?, 0)"}
@@ -308,6 +308,7 @@ def _passing(where: ItemFilter) -> tuple[str, list[object]]:
         "status IN (?)": list(where.statuses),
         "number IN (SELECT item FROM memory_tags WHERE tag IN (?))": list(where.tags),
         "number IN (SELECT item FROM memory_references WHERE reference IN (?))": list(where.references),
+        "(expires IS NULL OR expires > ?)": where.live_at and to_microseconds(where.live_at),
     }
     holds = "instr(casefold(summary || ' ' || content), casefold(?)) > 0"
     return matching(conditions, *((holds, word) for word in words))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, Trial
+from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, Trial, TrialVerdict
 from orchestra_mem.stores.event_log import SESSION_NUMBER
 from orchestra_mem.stores.ledger import Ledger, details_of
 from orchestra_mem.stores.statements import SqlDatabase, Stored, Table, limit_of, matching
@@ -27,7 +27,10 @@ _LASTS = f"NOT {_PAST.format('until')}"
 
 
 class JobQueue(Stored):
-    """Stores jobs, one per subject, until they are done. Shared by processes; one process at a time runs jobs."""
+    """Stores jobs, one per subject, until they are done. Shared by processes; one process at a time runs jobs.
+
+    Of jobs with the same priority the newest is first, as merges replace the oldest summaries.
+    """
 
     def put(self, subject: str, *, priority: int, now: datetime, most: int) -> bool:
         """Enqueue a job. If the subject has a waiting or failed job, make that job due now, with all attempts left.
@@ -44,7 +47,7 @@ class JobQueue(Stored):
             )  # fmt: skip
             self._write(
                 "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state = 'waiting' "
-                "ORDER BY priority, id LIMIT ? OFFSET ?)",
+                "ORDER BY priority, id DESC LIMIT ? OFFSET ?)",
                 limit_of(None),
                 most,
             )
@@ -59,7 +62,7 @@ class JobQueue(Stored):
                 f"WHERE state = 'running' AND {_PAST.format('until')}",
                 {"error": STALLED, "now": now},
             )
-            first = f"WHERE state = 'waiting' AND {_PAST.format('due')} ORDER BY priority, id LIMIT 1"
+            first = f"WHERE state = 'waiting' AND {_PAST.format('due')} ORDER BY priority, id DESC LIMIT 1"
             found = self._database.find(_JOBS, first, {"now": now})
             if not found:
                 return None
@@ -93,7 +96,7 @@ class JobQueue(Stored):
 
     def jobs(self) -> list[Job]:
         """Return all jobs: running and failed ones first, then the waiting ones in order of priority."""
-        return self._database.find(_JOBS, "ORDER BY state = 'waiting', priority, id")
+        return self._database.find(_JOBS, "ORDER BY state = 'waiting', priority, id DESC")
 
     def lead(self, owner: str, *, now: datetime, until: datetime) -> bool:
         """Acquire or renew the background-work lease; return False if another process holds the lease."""
@@ -199,8 +202,10 @@ class TrialLog(Stored):
                 "trial", "DELETE FROM model_trials WHERE id <= (SELECT max(id) FROM model_trials) - ?", (_TRIALS_KEPT,)
             )
 
-    def trials(self, *, model: str | None = None, content: str | None = None, limit: int) -> Sequence[Trial]:
-        """Return up to `limit` trials, newest first."""
-        condition, values = matching({"model = ?": model, "content = ?": content})
-        tail = f"{condition} ORDER BY id DESC LIMIT ?"
-        return self._database.find(_TRIALS, tail, [*values, max(0, limit)])
+    def trials(
+        self, *, model: str | None = None, content: str | None = None, refused_for: str | None = None, limit: int
+    ) -> Sequence[Trial]:
+        """Return up to `limit` trials, newest first; of the skipped ones, only those `refused_for` this, if given."""
+        made = f"(verdict <> '{TrialVerdict.SKIPPED}' OR fault = ?)"
+        condition, values = matching({"model = ?": model, "content = ?": content, made: refused_for})
+        return self._database.find(_TRIALS, f"{condition} ORDER BY id DESC LIMIT ?", [*values, max(0, limit)])

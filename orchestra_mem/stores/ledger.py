@@ -13,6 +13,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.stores.event_log import SESSION_NUMBER
@@ -298,7 +299,7 @@ class Ledger(Stored):
             yield unpack_text(packed)
 
     def change_former(self, document: str, change: Callable[[str], str]) -> None:
-        """Apply `change` to the texts of `written_files` and of `last_read`; delete texts that cannot be unpacked."""
+        """Apply `change` to the texts of `written`, `written_files` and `last_read`; delete what cannot be unpacked."""
         query = "SELECT id, text FROM documents_left WHERE name = ?"
         with self._database.transaction("left"):
             for number, packed in self._database.rows(query, (document,)):
@@ -312,6 +313,9 @@ class Ledger(Stored):
                     self._database.write("left", update, (pack_text(changed), number))
             if (changed := change((read := self.last_read(document)).text)) != read.text:
                 self.note_read(document, replace(read, text=changed))
+            last = self.written(document)
+            if last.text is not None and last.left and (changed := change(last.left)) != last.left:
+                self.confirm_write(document, last.text, digest(changed), changed)
 
     def last_read(self, document: str) -> ReadDocument:
         """Return the document as of the last reading of people's edits; empty if no edits were ever read."""

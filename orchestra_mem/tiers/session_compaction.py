@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import timedelta
 from itertools import groupby
@@ -18,6 +19,7 @@ from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument, apply_summaries
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
 from orchestra_mem.core.text import visible
+from orchestra_mem.errors import NotFoundError
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.draft_placing import DraftPlacer, body, says
 from orchestra_mem.tiers.fact_extractor import HEAVIEST, FactExtractor
@@ -143,20 +145,14 @@ class SessionCompactor:
     def _with_summaries(self, session: Session, text: str) -> str:
         """Replace the entries and summaries in a document by the ledger's summaries that cover them."""
         standing = self.memory.ledger.summaries(session.id, standing=True)
-        numbers = {summary.id for summary in standing}
-        shown = SessionDocument.parse(text).summaries()
-        owners = {number: self._owner(number) for number in shown if number not in numbers}
-        owners = {number: owner for number, owner in owners.items() if owner in numbers}
-        return apply_summaries(text, standing, owners)
-
-    def _owner(self, number: int) -> int:
-        """Return the topmost summary that a summary was merged into, 0 if it was not merged or is not in the ledger."""
-        if number >= self.memory.ledger.next_summary_id():
-            return 0
-        summary = self.memory.ledger.summary(number)
-        while summary.parent:
-            summary = self.memory.ledger.summary(summary.parent)
-        return summary.id if summary.id != number else 0
+        shown = SessionDocument.parse(text).summaries().keys()
+        merged: dict[int, int] = {}
+        for number in shown - {summary.id for summary in standing}:
+            with suppress(NotFoundError):  # a person's own heading
+                summary = self.memory.ledger.summary(number)
+                if summary.parent and summary.session == session.id:
+                    merged[number] = summary.first_operation
+        return apply_summaries(text, standing, merged)
 
     def _new_summaries(
         self, session: Session, text: str, coming: Sequence[Entry] | None = None

@@ -139,13 +139,10 @@ def note_closing(
     from orchestra_mem.core.summaries.drafts import Draft
 
     made = Draft(text=closing, tokens=tokens, source_tokens=source_tokens).summary(
-        number=ledger.next_summary_id(),
-        session=session.id,
-        level=0,
-        operations=(first, last, sum(count for count, _ in counts)),
-        times=(log.operation(first).timestamp, log.operation(last).timestamp),
-        created=now,
-    )
+        id=ledger.next_summary_id(), session=session.id, level=0, first_operation=first, last_operation=last,
+        operation_count=sum(count for count, _ in counts), since=log.operation(first).timestamp,
+        until=log.operation(last).timestamp, created=now,
+    )  # fmt: skip
     ledger.add_summaries([made])
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from functools import lru_cache
 
 from orchestra_mem.core.context.items import as_form
 from orchestra_mem.core.documents.entries import SPEECH_FIELDS, label
+from orchestra_mem.serialize import local_day
 
 SHORT_CHARS = 200
 
@@ -19,8 +21,9 @@ _STATISTICS = "## Statistics"
 # Counts of what the memory holds, without content for a model.
 _COUNT = re.compile(r"- \*\*(?:Operations|Sessions|Decisions|Completed|Open Items|Failures Standing)\*\*: [\d,]+\s*")
 _HEADING = re.compile(r"#{1,2} .*")
-_ENTRY = re.compile(r"#{1,6} \[(?:(\d{4}-\d\d-\d\d) )?\d\d:\d\d:\d\d\] (.*)")
-_TIMED = re.compile(r"^(#{1,6} \[\d{4}-\d\d-\d\d) \d\d:\d\d:\d\d\]")
+_ENTRY = re.compile(r"#{1,6} \[(\d{4}-\d\d-\d\d )?(\d\d:\d\d:\d\d)\] (.*)")
+# The date and time of an entry, of a decision in brief, or of finished work.
+_TIMED = re.compile(r"^(#{1,6} \[|- \[|- .*: done )(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?=\]|\s*\Z)")
 _FIELD = re.compile(r"\*\*([^*\n]+)\*\*:(?: (.*))?")
 _PLACE = re.compile(r"\*\*Line \d+\*\*: ?")  # the label of a field of an imported note
 _QUOTE = re.compile(r"[> ]*(?:#+ )?")
@@ -36,7 +39,7 @@ def section_as_read(text: str) -> str:
         lines = [line for line in lines if not _FRAME.fullmatch(line)]
     if lines and lines[0].rstrip() == _STATISTICS:
         lines = [line for line in lines if not _COUNT.fullmatch(line)]
-    told = [_TIMED.sub(r"\1]", line) for line in lines if not (line.startswith("- ") and _NOTHING.fullmatch(line))]
+    told = [_TIMED.sub(_dated, line) for line in lines if not (line.startswith("- ") and _NOTHING.fullmatch(line))]
     if all(_HEADING.fullmatch(line) or not line.strip() for line in told):
         return ""
     return as_form("\n".join(told))
@@ -46,15 +49,16 @@ def section_as_read(text: str) -> str:
 def entry_as_read(text: str) -> tuple[str, ...]:
     """Return an operation's entry as one line, then in full if it is longer. Speech starts with `speaker: text`.
 
-    The time of day is left out. A date is kept: only entries after the session's first day have a date.
+    The time of day is left out. A date is kept: only entries after the session's first day have a date. Documents have
+    it in UTC, a model reads it in the local time zone.
     """
     first, *rest = text.strip().splitlines() or [""]
     match = _ENTRY.fullmatch(first)
     if match is None:
         full = as_form(text)
         return (full,) if full else ()
-    date, title = match.groups()
-    when = f"- {date} " if date else "- "
+    date, clock, title = match.groups()
+    when = f"- {_day(date + clock)} " if date else "- "
     head = f"{when}{title}"
     told = (_PLACE.sub("", line, count=1) if line.startswith("**Line ") else line for line in rest)
     lines = [line for line in told if line.strip() and not _is_known(line, title)]
@@ -68,6 +72,17 @@ def entry_as_read(text: str) -> tuple[str, ...]:
     if len(short) > SHORT_CHARS:
         short = f"{short[: SHORT_CHARS - 1].rstrip()}…"
     return (as_form(short), full) if len(short) < len(full) - 1 else (full,)
+
+
+def _dated(found: re.Match[str]) -> str:
+    return f"{found[1]}{_day(found[2])}"
+
+
+def _day(stamp: str) -> str:
+    try:
+        return local_day(datetime.fromisoformat(f"{stamp}+00:00"))
+    except ValueError:  # a person's
+        return stamp.partition(" ")[0]
 
 
 def _is_known(line: str, title: str) -> bool:
