@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.util import find_spec
@@ -34,6 +35,9 @@ RULES = (
 # Settings in the environment of whoever runs the tests must not affect them.
 for name in [name for name in os.environ if name.startswith("ORCHESTRA_MEM__")]:
     del os.environ[name]
+# Tests name days; where days end at another time than in UTC, a test says so.
+os.environ["TZ"] = "UTC"
+time.tzset()
 # With this variable set, every program that a test starts would compile the package again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Temporary folders that tests create themselves go where pytest's are, possibly in memory.

@@ -138,6 +138,14 @@ def edit(path: Path, *changes: tuple[str, str]) -> None:
     path.write_bytes(edited(path.read_bytes().decode(), *changes).encode())
 
 
+def take_out(path: Path, *words: str) -> None:
+    """Delete the lines of a document that contain any of the words, as a person does in an editor."""
+    lines = path.read_bytes().decode().splitlines(keepends=True)
+    kept = [line for line in lines if not any(word in line for word in words)]
+    assert kept != lines, words
+    path.write_bytes("".join(kept).encode())
+
+
 def collide(memory: OrchestratorContextManager, mine: str = "- buy rye flour") -> Path:
     """Let a person and the machine both change the last line of the work plan, and return the plan's path."""
     plan = DocumentName.WORK_PLAN

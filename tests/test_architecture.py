@@ -44,25 +44,25 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_740,
-    "orchestra_mem/core": 13_920,
-    "orchestra_mem/core/context": 1_300,
-    "orchestra_mem/core/documents": 4_250,
-    "orchestra_mem/core/facts": 2_030,
-    "orchestra_mem/core/summaries": 1_330,
-    "orchestra_mem/core/search": 1_990,
+    "orchestra_mem": 56_450,
+    "orchestra_mem/core": 13_980,
+    "orchestra_mem/core/context": 1_310,
+    "orchestra_mem/core/documents": 4_220,
+    "orchestra_mem/core/facts": 2_110,
+    "orchestra_mem/core/summaries": 1_300,
+    "orchestra_mem/core/search": 2_010,
     "orchestra_mem/core/work": 330,
-    "orchestra_mem/orchestrator": 3_950,
-    "orchestra_mem/tiers": 5_280,
-    "orchestra_mem/stores": 1_770,
-    "orchestra_mem/adapters": 9_700,
+    "orchestra_mem/orchestrator": 4_130,
+    "orchestra_mem/tiers": 5_330,
+    "orchestra_mem/stores": 1_780,
+    "orchestra_mem/adapters": 9_730,
     "orchestra_mem/memory": 3_480,
     "orchestra_mem/home": 380,
-    "orchestra_mem/retrieval": 1_830,
-    "orchestra_mem/compression": 1_810,
-    "orchestra_mem/faces": 7_430,
-    "tests": 38_090,
-    "benchmarks": 10_580,
+    "orchestra_mem/retrieval": 1_850,
+    "orchestra_mem/compression": 1_910,
+    "orchestra_mem/faces": 7_680,
+    "tests": 37_670,
+    "benchmarks": 10_210,
 }
 MAX_MODULE_LINES = 400
 MAX_FUNCTION_LINES = 60
@@ -190,17 +190,11 @@ def _why_forbidden(edge: Import) -> str:
     return ""
 
 
-def import_circle(package: Package) -> list[str]:
-    """Find an import cycle, as a list of modules that ends with its first one; empty if there is none."""
-    edges: dict[str, set[str]] = defaultdict(set)
-    for edge in package.imports:
-        if edge.imported:
-            edges[edge.importer].add(edge.imported)
-    return _circle(edges)
-
-
 def folder_circle(package: Package) -> list[str]:
-    """Find an import cycle between the folders and modules directly below any one folder, as `import_circle` does."""
+    """Find an import cycle between the folders and modules directly below any one folder, as a list of their names.
+
+    The list ends with its first name, and is empty if there is none. A cycle between any modules is also one here.
+    """
     for folder in {"", *(name.rpartition(".")[0] for name in package.modules)}:
         edges: dict[str, set[str]] = defaultdict(set)
         for edge in package.imports:
@@ -314,7 +308,6 @@ def test_imports_point_down_only() -> None:
 
 def test_no_imports_run_in_a_circle() -> None:
     """There is no import cycle between modules, nor between folders at any depth."""
-    assert import_circle(HOUSE) == []
     assert folder_circle(HOUSE) == []
 
 
@@ -337,11 +330,8 @@ def test_rooms_keep_to_their_lines() -> None:
 
 
 def test_public_things_say_what_they_are_for() -> None:
-    """All modules and 95 % of public classes and functions have docstrings; 85 % of functions' are imperative."""
-    modules = [m for m in HOUSE.modules.values() if m.source.strip()]
-    assert [module.place for module in modules if not ast.get_docstring(module.tree)] == []
-    nodes = [node for module in modules for node in public_nodes(module.tree)]
-    assert sum(ast.get_docstring(node) is not None for node in nodes) / len(nodes) >= 0.95
+    """Of the docstrings of public functions, which ruff asks for, 85 % are imperative."""
+    nodes = [node for module in HOUSE.modules.values() for node in public_nodes(module.tree)]
     told = [
         docstring
         for node in nodes
@@ -378,7 +368,7 @@ def test_each_check_finds_a_planted_fault(tmp_path: Path) -> None:
         "odd.py: no layer has this module",
         "tiers/d.py:1: tiers.d imports the package root",
     ]
-    assert import_circle(package) == ["core.a", "core.b", "core.a"]
+    assert folder_circle(package) == ["core.a", "core.b", "core.a"]
     found = ["3: asks the clock: .now()", "4: imports os.path", "5: calls print()"]
     assert sorted(impurities(package)) == [f"core/b.py:{fault}" for fault in found]
     assert [fault.partition(" ")[0] for fault in oversized(package)] == ["core/c.py:", "core/d.py:1:"]

@@ -26,6 +26,7 @@ from orchestra_mem.doctor.backups import check_backup, make_backup, restore_back
 from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.doctor.moves import move_database
 from orchestra_mem.errors import StorageError
+from orchestra_mem.faces.http.tokens import load_tokens
 from orchestra_mem.stores import EventLog
 from tests.faces.conftest import Program
 from tests.memories import SMALL, problems_of
@@ -253,6 +254,16 @@ def test_a_restore_moves_aside_what_was_there(tmp_path: Path, kept: Path) -> Non
     with open_memory(tmp_path) as memory:
         assert len(memory.operations()) == 2
     assert [path.name for path in kept.iterdir()] == [".obra"]
+
+
+def test_clients_of_a_restored_memory_keep_their_tokens(tmp_path: Path, kept: Path) -> None:
+    """A backup holds no access token, and restoring it over a memory leaves that memory's token as it was."""
+    home, target = kept / ".obra", tmp_path / "backup"
+    tokens = load_tokens(home, {})
+    program("-C", kept, "backup", target)
+    assert not (target / ".obra/server").exists()
+    program("-C", kept, "restore-backup", target, "--replace")
+    assert load_tokens(home, {}) == tokens
 
 
 def test_who_may_look_into_a_memory_is_the_same_when_it_is_back(tmp_path: Path, kept: Path) -> None:

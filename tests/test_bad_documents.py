@@ -384,23 +384,6 @@ def test_a_paste_of_50_mb_costs_nothing(
         assert (path.stat().st_size, path.stat().st_mtime_ns) == state
 
 
-@pytest.mark.parametrize("kind", ["broken YAML", "no front matter"])
-def test_a_front_matter_is_mended_by_a_text_from_before(project: Path, clock: Clock, kind: str) -> None:
-    """Saving the text from before the damage repairs it, even if the machine has written since; its text is kept."""
-    with open_memory(project, config=CONFIG, clock=clock) as memory:
-        path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
-        good = _with_mine(path.read_text())
-        DAMAGES[kind].do(path, good)
-        _decide(memory, "hang the bell by the door")
-        memory.refresh()
-        path.write_text(good)
-        _record(memory, "mended", 3)
-        memory.refresh()
-        assert (_problems(memory), _check(project)) == ([], [])
-        assert MINE in path.read_text()
-        assert "hang the bell" in path.read_text()
-
-
 def test_a_deleted_document_is_kept_as_a_version_and_begun_anew(
     project: Path, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:

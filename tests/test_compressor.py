@@ -24,7 +24,7 @@ from orchestra_mem.core.summaries.drafts import Draft, Material, Source, check, 
 from orchestra_mem.core.summaries.kept import body_of
 from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.errors import ModelError
-from orchestra_mem.job_types import TrialVerdict
+from orchestra_mem.job_types import Trial, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.stores import TrialLog
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
@@ -228,6 +228,37 @@ def test_where_a_model_fails_extraction_goes_first_and_it_is_tried_now_and_then(
     assert tried("note") is TrialVerdict.REJECTED
     assert tried("step", insist=True) is TrialVerdict.REJECTED
     assert trials.trials(limit=1)[0].fault == "the answer is no JSON, or does not end"
+
+
+def test_two_minutes_for_nothing_are_enough(trials: TrialLog) -> None:
+    """A model that took two minutes for a type of content is asked seldom, unless one of its answers was used."""
+    material, base = drafted(work(3), 40)
+
+    def tried() -> TrialVerdict:
+        return compressor(good(), trials).improve(material, base, target_tokens=90, content="step").verdict
+
+    slow = Trial(
+        time=START, model="good", content="step", subject="S1", verdict=TrialVerdict.REJECTED, fault="no JSON",
+        seconds=60.0, prompt_tokens=0, answer_tokens=0,
+    )  # fmt: skip
+    trials.add(slow)
+    trials.add(slow)
+    assert tried() is TrialVerdict.SKIPPED
+    trials.add(replace(slow, verdict=TrialVerdict.ACCEPTED))
+    assert tried().good
+
+
+def test_summaries_without_room_for_lines_are_no_trials(trials: TrialLog) -> None:
+    """A model that has mostly failed is not asked sooner because summaries without room came between."""
+    made = compressor(ScriptedModel("no JSON"), trials)
+    material, base = drafted(work(3), 40)
+
+    def tried(room: int) -> TrialVerdict:
+        return made.improve(material, base, target_tokens=base.tokens + room, content="step").verdict
+
+    assert {tried(50) for _ in range(6)} == {TrialVerdict.REJECTED}
+    verdicts = [tried(room) for _ in range(8) for room in (*[0] * 20, 50)]
+    assert [place for place, verdict in enumerate(verdicts) if verdict is not TrialVerdict.SKIPPED] == [167]
 
 
 def test_a_model_that_could_not_be_had_for_a_while_is_no_worse_for_it(trials: TrialLog) -> None:

@@ -20,6 +20,8 @@ import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
@@ -155,6 +157,27 @@ def test_while_a_new_embedder_fails_the_vectors_of_the_former_one_answer(tmp_pat
         memory.update_index()
     with closing(DiskSearchIndex(tmp_path / HOME / "index", index_text, analysis_version=ANALYSIS_VERSION)) as index:
         assert [model.name for model in index.models()] == ["http m"]
+
+
+def test_while_a_new_embedder_embeds_the_vectors_of_the_former_one_answer(tmp_path: Path, server: Server) -> None:
+    """After a switch to a server slow with passages, the built-in word vectors answer until all are embedded."""
+    with open_memory(tmp_path) as memory:
+        fill(memory)
+        memory.update_index()
+    embed, go_on = server.questions, Event()
+
+    def slowly(path: str, body: Any) -> Any:
+        if len(body["input"]) > 1:  # passages; a question comes alone
+            go_on.wait(20)
+        return embed(path, body)
+
+    server.questions = slowly  # type: ignore[method-assign]
+    with open_memory(tmp_path, config=served(server)) as memory:
+        for _ in range(2):
+            assert sources(memory, "doctor", SearchMode.DENSE)[0] == "op 3"
+        go_on.set()
+        until(lambda: notes(memory) == (), 10)
+        assert sources(memory, "doctor", SearchMode.DENSE)[0] == "op 3"
 
 
 def test_where_vectors_cannot_be_written_what_is_there_answers(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -120,17 +119,6 @@ def test_ctrl_c_in_working_memory_doubles_nothing(
     text = flushed(memory).read_text(encoding="utf-8")
     assert list(SessionDocument.parse(text).entries()) == list(range(1, 16))
     assert text.count("(op 7)") == 1
-
-
-@pytest.mark.parametrize("count", [OVER, 30])
-def test_the_first_context_shows_what_has_been_spilled_before_it(
-    memory: OrchestratorContextManager, count: int
-) -> None:
-    """The first context shows each operation once and in order, whether a record or the read has spilled it."""
-    record(memory, count)
-    context = memory.get_orchestrator_context("first")
-    shown = re.findall(r"^- .*? \(op (\d+)\)", context.prefix + context.timeline, re.MULTILINE)
-    assert shown == [str(operation.id) for operation in memory.operations()]
 
 
 @settings(max_examples=8)

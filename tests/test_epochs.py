@@ -131,17 +131,6 @@ def test_a_persons_edit_of_the_session_document_is_told_though_a_spill_follows(
     assert "> +A PERSONAL REMARK" in context.timeline
 
 
-def test_the_machines_own_spills_are_not_told_as_changes(memory: OrchestratorContextManager) -> None:
-    """A spill is not shown as a change of the document, and no operation is shown twice."""
-    record(memory, 8)
-    memory.get_orchestrator_context("x")
-    record(memory, 30, 9)
-    context = memory.get_orchestrator_context("x")
-    assert "was changed" not in context.render()
-    for number in range(1, 39):
-        assert context.render().count(f"(op {number})") <= 1
-
-
 def test_pinned_sections_go_before_what_is_not(memory: OrchestratorContextManager) -> None:
     """A small context includes a pinned section before other text; one that does not fit is reported as left out."""
     pinned = "## Future Work\n<!-- pin -->\n" + "".join(f"- pinned {n}\n" for n in range(12))

@@ -82,20 +82,6 @@ def test_many_operations_are_indexed_before_the_first_search_and_a_few_are_not(
     until(index.exists)
 
 
-def test_the_documents_are_the_same_with_and_without_a_pause(tmp_path: Path) -> None:
-    """With and without a pause before the refresh, facts and summaries are the same."""
-    texts = []
-    for name, pause_s in (("with", 0.4), ("without", 0.0)):
-        (tmp_path / name).mkdir()
-        clock = Clock()
-        with open_memory(tmp_path / name, config=CONFIG, clock=clock) as memory:
-            fill(memory, clock)
-            time.sleep(pause_s)
-            memory.refresh()
-            texts.append(([fact.text for fact in memory.facts()], [each.text for each in memory.losses()]))
-    assert texts[0] == texts[1]
-
-
 def test_a_line_deleted_before_a_pause_is_not_found_again_in_it(tmp_path: Path) -> None:
     """In a pause a deletion is read before the later operations, one of which has the deleted words."""
     said = "We decided to write the store in Go."

@@ -22,7 +22,7 @@ from orchestra_mem.compression.model_reader import Talk
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
 from orchestra_mem.core.documents.markdown import PIN
 from orchestra_mem.errors import LockTimeoutError, ModelError, StorageFullError, StorageReadOnlyError
-from orchestra_mem.job_types import Job, JobState, SummaryDraft, TrialVerdict
+from orchestra_mem.job_types import Job, JobState, SummaryDraft, Trial, TrialVerdict
 from orchestra_mem.model_types import Message
 from orchestra_mem.stores import DraftStore, JobQueue
 from orchestra_mem.testing import FailingModel, FaithfulModel, ScriptedModel
@@ -98,9 +98,9 @@ def take(queue: JobQueue, at: timedelta = timedelta()) -> Job | None:
     return queue.take("me", now=LATER + at, until=LATER + at + timedelta(minutes=1))
 
 
-def test_jobs_come_by_priority_and_then_in_their_order(queue: JobQueue) -> None:
-    """Jobs are taken by priority, then in order; one that is put twice is queued once, with the better priority."""
-    for summary, priority in ((1, 10), (2, 10), (3, 0), (1, 20)):
+def test_jobs_come_by_priority_and_then_newest_first(queue: JobQueue) -> None:
+    """Jobs are taken by priority, then newest first; one that is put twice is queued once, with the better priority."""
+    for summary, priority in ((2, 10), (1, 10), (3, 0), (1, 20)):
         assert queue.put(f"S{summary}", priority=priority, now=LATER, most=9)
     taken = [job.subject for job in iter(lambda: take(queue), None)]
     assert taken == ["S3", "S1", "S2"]
@@ -108,10 +108,11 @@ def test_jobs_come_by_priority_and_then_in_their_order(queue: JobQueue) -> None:
 
 
 def test_a_full_queue_lets_the_last_ones_go(queue: JobQueue) -> None:
-    """A full queue rejects a job, unless its priority is better: then it evicts the last one."""
-    assert [queue.put(f"S{n}", priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True, True, False]
-    assert queue.put("S4", priority=0, now=LATER, most=2)
-    assert [job.subject for job in queue.jobs()] == ["S4", "S1"]
+    """A job evicts the last one from a full queue, unless all others have a better priority: then it is rejected."""
+    assert [queue.put(f"S{n}", priority=10, now=LATER, most=2) for n in (1, 2, 3)] == [True] * 3
+    assert not queue.put("S4", priority=20, now=LATER, most=2)
+    assert queue.put("S5", priority=0, now=LATER, most=2)
+    assert [job.subject for job in queue.jobs()] == ["S5", "S3"]
 
 
 def test_a_stalled_job_is_taken_again_and_counts_as_an_attempt(queue: JobQueue) -> None:
@@ -164,7 +165,7 @@ def test_a_clock_that_was_ahead_holds_nothing_up(queue: JobQueue) -> None:
     assert not queue.announced("me", LATER)
     assert queue.due(LATER)
     taken = [job.subject for job in iter(lambda: take(queue), None)]
-    assert taken == ["S1", "S2"]
+    assert taken == ["S2", "S1"]
 
 
 def test_what_somebody_was_at_who_resigns_waits_again(queue: JobQueue) -> None:
@@ -245,6 +246,41 @@ def test_a_job_whose_summary_is_gone_is_done(tmp_path: Path, clock: Clock) -> No
             assert memory.get_stats()["problems"] == []
 
 
+def test_what_lasts_longest_is_improved_first(tmp_path: Path, clock: Clock) -> None:
+    """Jobs begin with the summary of an ended session, then come merged summaries, then the newest of level 1."""
+    with open_memory(tmp_path, config=SMALL, clock=clock, model=FailingModel(ModelError("refused"))) as memory:
+        record_and_refresh(memory, clock)
+        memory.flush_session()
+        (whole,) = (each.id for each in memory.losses() if not each.level)
+        while max(each.level for each in standing(memory)) < 2:
+            record_and_refresh(memory, clock, first=100)
+        memory.compression.work()
+        levels = {each.id: each.level for each in memory.losses()}
+        numbers = [int(job.subject[1:]) for job in memory.compression.queue.jobs()]
+    assert numbers == sorted(numbers, key=lambda number: (number != whole, -levels[number], -number))
+    assert {0, 1, 2} <= {levels[number] for number in numbers}
+
+
+def test_seconds_of_a_model_for_nothing_are_a_problem(memory: OrchestratorContextManager) -> None:
+    """Status tells of readings that took a minute and brought nothing, until a tenth of the time brings something."""
+
+    def problems() -> str:
+        return str(memory.get_stats()["problems"])
+
+    trial = Trial(
+        time=START, model="good", content="step", subject="", verdict=TrialVerdict.NO_BETTER, fault="", seconds=25.0,
+        prompt_tokens=0, answer_tokens=0,
+    )  # fmt: skip
+    for _ in range(2):
+        memory.compression.trials.add(trial)
+    assert problems() == "[]"
+    memory.compression.trials.add(trial)
+    words = "good: 75 of the 75 s for its last 3 readings improved no summary and found no fact; "
+    assert words in problems()
+    memory.compression.trials.add(replace(trial, verdict=TrialVerdict.ACCEPTED, seconds=9.0))
+    assert problems() == "[]"
+
+
 def test_a_job_whose_process_dies_each_time_is_given_up(queue: JobQueue, clock: Clock) -> None:
     """A job whose process dies at each attempt is given up."""
     work = BackgroundWork(queue, lambda job, cancelled: None, clock=clock, owner="me", max_attempts=2)
@@ -303,7 +339,7 @@ def test_a_summary_that_was_given_up_is_told_until_it_is_bettered_or_gone(tmp_pa
             clock.now += timedelta(minutes=20)
         given_up = [each.id for each in standing(memory)]
         assert len(given_up) > 2
-        assert all(f"S{number}" in named(memory) for number in given_up[:5])
+        assert all(f"S{number}" in named(memory) for number in given_up[-5:])
     with open_memory(tmp_path, config=SMALL, clock=clock, model=ScriptedModel(first_line)) as memory:
         assert memory.compression.redo(given_up[0]).verdict.good
         assert f"S{given_up[0]}," not in named(memory)

@@ -21,7 +21,6 @@ from orchestra_mem.types import OperationFilter, SessionStatus
 from orchestra_mem.work_types import WorkKind
 from tests.conftest import Clock
 from tests.conftest import record as record_steps
-from tests.memories import flushed
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
 
@@ -100,18 +99,6 @@ def test_what_cannot_be_recorded_is_refused_in_words(memory: OrchestratorContext
 # The window
 
 
-def test_a_refresh_sets_the_tracker_to_what_the_context_holds(memory: OrchestratorContextManager) -> None:
-    """After a refresh the tracker equals the tokens of the context, and the result reports what was spilled."""
-    assert memory.refresh() is None
-    record(memory, 9)
-    done = memory.refresh()
-    assert done is not None
-    assert done.spilled_operations == 4
-    assert done.used_tokens == memory.context_tracker.used_tokens() == memory.get_orchestrator_context("x").tokens
-    assert done.milliseconds > 0
-    assert ids(memory.working_memory.get_all_operations()) == [5, 6, 7, 8, 9]
-
-
 def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -> None:
     """Without auto-refresh the tracker reports that a refresh is due, and only the caller performs it."""
     orchestrator = {**CONFIG["orchestrator"], "auto_refresh_enabled": False}
@@ -147,25 +134,6 @@ def test_what_did_we_just_do_is_answered_across_spills_flushes_and_sessions(memo
     assert ids(memory.query_recent_operations(limit=0)) == ids(memory.query_recent_operations(limit=-3)) == []
     assert len(memory.query_recent_operations(limit=1_000)) == 29
     assert memory.query_recent_operations("nothing") == []
-
-
-# Ending a session
-
-
-def test_a_flush_ends_the_session_and_what_it_came_to_is_known_in_the_next(memory: OrchestratorContextManager) -> None:
-    """A flush archives the session and empties working memory; its decision is in the next session's context."""
-    assert memory.flush_session() is None
-    memory.record_operation("decision", {"decision": "We decided to use SQLite because it is embedded."})
-    record(memory, 30, 2)
-    path = flushed(memory)
-    assert path.is_file()
-    assert memory.working_memory.get_all_operations() == []
-    assert memory.session_memory.session is None
-    assert memory.context_tracker.used_tokens() == memory.get_orchestrator_context("x").tokens
-    assert memory.flush_session() is None
-    record(memory, 1, 32)
-    assert [s.status for s in memory.sessions()] == [SessionStatus.ARCHIVED, SessionStatus.ACTIVE]
-    assert "SQLite" in memory.get_orchestrator_context("x").render()
 
 
 # Closing

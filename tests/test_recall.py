@@ -51,22 +51,12 @@ def test_a_document_has_no_lines_behind_its_last(memory: OrchestratorContextMana
     assert str(caught.value) == f"there is no line 9,999 in decision_log.md; its last line is {last}"
 
 
-@pytest.mark.parametrize(
-    ("query", "notes"),
-    [
-        ("op 2", ("`expand op2` shows what op 2 names",)),
-        ("s1", ("`expand S1` shows what s1 names",)),
-        ("op 99999", ()),
-        ("2", ()),
-        ("#2", ()),
-        ("op 2 failed", ()),
-    ],
-)
+@pytest.mark.parametrize(("query", "notes"), cases("a_search_for_a_reference_names_expand"))
 def test_a_search_for_a_reference_names_expand(
-    memory: OrchestratorContextManager, query: str, notes: tuple[str, ...]
+    memory: OrchestratorContextManager, query: str, notes: list[str]
 ) -> None:
     """A search for the name of something that exists has a note with the call that shows it."""
-    assert memory.search(query).notes == notes
+    assert [*memory.search(query).notes] == notes
 
 
 def test_losses_are_of_one_session_or_of_all(memory: OrchestratorContextManager) -> None:

@@ -13,7 +13,9 @@ from orchestra_mem.core.context.items import Part
 from orchestra_mem.search_types import SearchFilter, Tier
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
-from tests.conftest import RULES, Clock, record
+from tests.builders import cases
+from tests.conftest import Clock, record
+from tests.memories import edit, take_out
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 8_192}, "working_memory": {"max_operations": 10}}}
 OLD = "She told me of the saffron gateway, of port 8443 and of the blue proxy."
@@ -39,7 +41,7 @@ def test_what_answers_the_query_stands_behind_the_newest_operations(memory: Orch
     assert asked.render().startswith(f'{asked.prefix}{asked.timeline}<memory part="recalled_memories">\n')
     assert (asked.prefix, asked.timeline, asked.epoch) == (other.prefix, other.timeline, other.epoch)
     assert f"```recalled op 1 (2025-01-15, dana)\n{OLD}\n```\n" in asked.recalled
-    assert asked.tokens == memory._parts.counter.count(asked.render()) <= asked.budget_tokens
+    assert asked.tokens == memory.counter.count(asked.render()) <= asked.budget_tokens
     assert memory.get_orchestrator_context("step").render() == plain.render()
     told = memory.explain("step", query="saffron gateway")
     (line,) = [line for line in told.splitlines() if "recalled op 1" in line]
@@ -65,29 +67,7 @@ def test_a_search_that_finds_nothing_for_now_keeps_the_prefix(tmp_path: Path, cl
         assert (first.prefix, first.epoch) == (then.prefix, then.epoch) == (last.prefix, last.epoch)
 
 
-@pytest.mark.parametrize("budget", [700, 1_500, 3_000])
-def test_the_documents_need_not_make_room_for_guesses(tmp_path: Path, clock: Clock, budget: int) -> None:
-    """A context with a query shows all rules if what matches the query leaves room for them."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
-        for rule in RULES:
-            memory.record_operation("message", {"role": "user", "text": rule})
-        memory.flush_session()
-        for query in ("how do I cook pasta?", "who approves refunds?", "how do I cook rice?"):
-            context = memory.get_orchestrator_context("next", budget, query=query).render()
-            assert [rule for rule in RULES if rule not in context] == [], query
-
-
-@pytest.mark.parametrize(
-    ("said", "agent", "label"),
-    [
-        ({"speaker": "Caroline"}, None, "2025-01-15, Caroline"),
-        ({"speaker": "Caroline"}, "recorder", "2025-01-15, Caroline"),
-        ({"from": "Caroline"}, None, "2025-01-15, Caroline"),
-        ({"role": "user"}, None, "2025-01-15, user"),
-        ({"role": "user"}, "dana", "2025-01-15, dana"),
-        ({}, None, "message, 2025-01-15"),
-    ],
-)
+@pytest.mark.parametrize(("said", "agent", "label"), cases("a_recalled_message_names_who_said_it"))
 def test_a_recalled_message_names_who_said_it(
     tmp_path: Path, clock: Clock, said: dict[str, str], agent: str | None, label: str
 ) -> None:
@@ -146,8 +126,8 @@ def test_a_persons_correction_is_not_contradicted_by_what_is_recalled(tmp_path: 
         record(memory, 30, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
         memory.flush_session()
         path = memory.episodic_memory.path(DocumentName.DECISION_LOG)
-        lines = path.read_text(encoding="utf-8").replace("48 hours", "24 hours").splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if "Stripe" not in line), encoding="utf-8")
+        edit(path, ("48 hours", "24 hours"))
+        take_out(path, "Stripe")
         asked = "Until when are refunds possible? And with Stripe?"
         context = memory.get_orchestrator_context("x", 3_000, query=asked)
     shown = context.recalled
@@ -155,6 +135,26 @@ def test_a_persons_correction_is_not_contradicted_by_what_is_recalled(tmp_path: 
     assert f"```recalled op 2 (2025-01-15, user, removed by a person)\n{gone}\n```\n" in shown
     assert [context.render().count(text) for text in (old, gone, "24 hours")] == [1, 1, 1]
     assert "**:" not in shown
+
+
+def test_a_recalled_failure_says_whether_it_was_solved(tmp_path: Path, clock: Clock) -> None:
+    """A recalled operation with failures or open items is marked once all of them are solved or done, not before."""
+    asked = "What failed with the mill, the sluice and the crane?"
+    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
+        for task, error in (("grease the mill", "the mill is jammed"), ("open the sluice", "the sluice is frozen")):
+            memory.record_operation("task_execution", {"task": task, "status": "failed", "error": error}, agent="ann")
+        memory.record_operation("note", {"next_steps": ["paint the crane", "oil the crane"]}, agent="ann")
+        record(memory, 60, kind="note", say="Step {n}: the parser of part {n} reads its window; nothing else is new.")
+        for task in ("grease the mill", "paint the crane"):
+            memory.record_operation("task_execution", {"task": task, "status": "completed"})
+        memory.flush_session()
+        shown = memory.get_orchestrator_context("x", 3_000, query=asked).recalled
+        memory.record_operation("task_execution", {"task": "oil the crane", "status": "completed"})
+        memory.flush_session()
+        later = memory.search("paint and oil the crane").hits
+    told = {op: "settled since" in label for op, label in re.findall(r"```recalled op (\d+) \((.*)\)", shown)}
+    assert {op: told[op] for op in ("1", "2", "3")} == {"1": True, "2": False, "3": False}
+    assert [hit.fate for hit in later if hit.chunk.operation == 3] == ["settled since"]
 
 
 def test_a_superseded_passage_comes_with_what_superseded_it(tmp_path: Path, clock: Clock) -> None:
@@ -213,34 +213,6 @@ def test_a_persons_counts_are_in_contexts_and_the_machines_are_not(tmp_path: Pat
         shown = memory.get_orchestrator_context("next").render()
     assert "- **Sessions**: 4,000\n- **Operations**: 120\n" in shown
     assert "Statistics" not in shown
-
-
-def test_a_small_context_shows_what_binds_before_what_is_newest(tmp_path: Path) -> None:
-    """An old rule is in a small context, before any refresh, next to the newest message."""
-    with open_memory(tmp_path) as memory:
-        memory.record_operation("message", {"speaker": "Ann", "text": RULE})
-        for number in range(12):
-            text = f"I had porridge with {number} raisins this morning, and it was rather nice."
-            memory.record_operation("message", {"speaker": "Ben", "text": text})
-        context = memory.get_orchestrator_context("next", 120)
-        assert RULE in context.render()
-        assert "11 raisins" in context.render()
-        assert context.tokens > 0.8 * 120
-
-
-def test_a_decision_is_shown_before_the_outcomes_of_a_loop_and_once(tmp_path: Path) -> None:
-    """A decision is in a context before the first refresh, whatever follows, and after it once in a small context."""
-    decided = "We decided to store sessions in Postgres."
-    with open_memory(tmp_path) as memory:
-        memory.record_operation("decision", {"text": decided})
-        for number in range(300):
-            memory.record_operation("loop", {"task": f"Part {number}", "decision": "PROCEED"})
-        assert memory.get_orchestrator_context("next", 2_000).render().count(decided) == 1
-        assert [fact.text for fact in memory.facts()] == [decided]
-        memory.record_operation("decision", {"text": "We decided to log in JSON."})
-        memory.refresh()
-        shown = memory.get_orchestrator_context("next", 120).render()
-        assert [shown.count(text) for text in (decided, "We decided to log in JSON.")] == [1, 1]
 
 
 def test_a_small_context_shows_decisions_of_operations_that_it_has_no_room_for(tmp_path: Path) -> None:

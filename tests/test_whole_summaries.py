@@ -20,7 +20,7 @@ from orchestra_mem.testing import HangingModel, ScriptedModel
 from orchestra_mem.tiers.session_ending import with_lines
 from orchestra_mem.types import DocumentName, Summary
 from tests.conftest import Clock
-from tests.memories import flushed, work_all
+from tests.memories import flushed, take_out, work_all
 from tests.test_jobs import AUTO, SMALL, place_draft, record, record_and_refresh
 from tests.timing import until
 
@@ -139,8 +139,7 @@ def test_what_a_person_took_out_does_not_come_back_by_a_model(tmp_path: Path, cl
         memory.refresh()
         log = memory.episodic_memory.folder / "decision_log.md"
         assert log.read_text(encoding="utf-8").count("plain text") == 2
-        kept = [line for line in log.read_text(encoding="utf-8").split("\n") if "plain text" not in line]
-        log.write_text("\n".join(kept), encoding="utf-8")
+        take_out(log, "plain text")
         memory.refresh()
         path = flushed(memory)
         (summary,) = whole(memory)

@@ -12,21 +12,6 @@ from orchestra_mem.core.documents.blame import carry, ranges
 from orchestra_mem.types import Author
 from tests.timing import assert_quick
 
-LINES = st.lists(
-    st.sampled_from(["# A", "## B", "## C", "- a", "- b", "- None", "", "text", "```"])
-    | st.text(st.characters(exclude_characters="\r\n"), max_size=3),
-    max_size=12,
-)
-TEXTS = LINES.map("\n".join) | LINES.map("\r\n".join) | LINES.map(lambda lines: "".join(f"{line}\n" for line in lines))
-
-
-@given(TEXTS)
-def test_a_text_that_is_not_changed_keeps_its_blame(text: str) -> None:
-    """Saving a text unchanged, or with other line ends, changes no author."""
-    blame = carry([], "", text, Author.MACHINE)
-    assert carry(blame, text, text, Author.PERSON) == blame
-    assert carry(blame, text, text.replace("\r\n", "\n"), Author.PERSON) == blame
-
 
 def test_of_lines_that_repeat_the_nearest_is_taken() -> None:
     """If a moved line matches several old lines, it keeps the author and the heading of the nearest."""

@@ -13,7 +13,6 @@ from orchestra_mem.core.search.chunking import (
     DocumentPlace,
     chunk_document,
     chunk_operation,
-    find_passage,
     passages_of,
 )
 from orchestra_mem.search_types import Tier
@@ -79,21 +78,6 @@ def test_a_document_is_cut_by_section_paragraph_and_list_item() -> None:
         ("decision_log.md", "decision_log.md", "decision_log", Tier.EPISODIC, NOW)
     }
     assert chunks[2].embedded_text == "Decisions\n- We use SQLite\n  because it is one file"
-
-
-def test_a_chunk_is_found_again_in_its_document() -> None:
-    """A chunk is located by its lines in the file, repeated text is told apart, and a missing chunk is not found."""
-    long = "".join(f"Line {n} is long. It tells of {n * 7919 % 1000},\n  and of {n % 13}.\n" for n in range(100))
-    text = f"# Above\n\nNew.\n\n{DOCUMENT}\n\n{long}\n# Twice\n\nNone\n\nNone\n"
-    lines = text.split("\n")
-    passages = [*passages_of(text)]
-    chunks = chunk_document(text, PLACE)
-    for chunk, passage in zip(chunks, passages, strict=True):
-        found = find_passage(passages, chunk)
-        assert found == passage
-        assert chunk.text.split("\n")[0] in lines[found.line - 1]
-        assert chunk.text.split("\n")[-1].strip() in lines[found.end - 2]
-    assert find_passage([*passages_of(DOCUMENT)], chunks[0]) is None
 
 
 def test_a_fence_ends_where_it_is_closed_and_code_within_a_line_is_none() -> None:

@@ -219,16 +219,6 @@ def test_a_fact_of_a_body_that_is_dropped_counts_as_put_back() -> None:
     assert (draft.text, draft.put_back) == ("Kept:\n\n- Decision K3: Use SQLite.\n", ("Use SQLite.",))
 
 
-def test_what_is_said_below_is_not_said_above() -> None:
-    """A must-keep is excluded from the summarised body, so that the summary states it only once."""
-    sources = talk(20)
-    rule = "We never deploy module_3 on Fridays."
-    sources[2] = source(3, text=f"{sources[2].text} {rule}", tokens=80)
-    draft = summarised(sources, [fact(3, rule)], 300)
-    assert draft.text.count("deploy") == 1
-    assert draft.text.endswith(f"{KEPT}\n\n- Decision K3: {rule}\n")
-
-
 def test_the_check_finds_what_is_invented_and_what_is_missing() -> None:
     """The check reports invented identifiers and missing must-keeps; white space makes no difference."""
     facts = [fact(1, "Use  SQLite\nhere."), fact(2, "Never on Fridays.")]
@@ -246,23 +236,6 @@ def test_a_summary_must_be_shorter_than_its_source(tokens: int, passed: bool) ->
     text = "one two three four five"
     assert COUNTER.count(text) == 5
     assert check(material(text, tokens), text, COUNTER).passed is passed
-
-
-def test_a_higher_summary_names_its_facts_by_number() -> None:
-    """A higher-level summary lists its facts by number only; their full text stays in the level below."""
-    first = summarised(talk(20), [fact(3, "Use SQLite."), fact(4, "Use WAL.")], 250)
-    second = summarised(talk(20, start=21), [fact(21, "Ship it.")], 250)
-    children = [
-        summary(1, 1, 20, text=first.text, tokens=first.tokens),
-        summary(2, 21, 40, text=second.text, tokens=second.tokens),
-    ]
-    merged = draft_of(Material.of_summaries(children), target_tokens=200, counter=COUNTER)
-    assert merged.must_keeps == (1, 2)
-    assert merged.text.endswith("\nKept: K1–K2.\n")
-    assert "Decision K1" not in merged.text
-    assert merged.passed
-    assert merged.tokens <= 220
-    assert body_of(merged.text).strip()
 
 
 @pytest.mark.parametrize("said", cases("a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote"))
@@ -299,12 +272,6 @@ def test_body_and_kept_part_are_the_two_halves_of_a_summary(texts: list[str], bo
     assert body_of(text).strip("\n") == body
     assert kept_part(text) == kept.lstrip("\n")
     assert kept_part(text).count("\n- Decision K") == len(texts)
-
-
-@given(st.text())
-def test_a_kept_line_is_one_line(text: str) -> None:
-    """A must-keep is rendered as one line, whatever its text."""
-    assert len(kept_lines([fact(1, text)]).splitlines()) == len(["", "Kept:", "", "- Decision K1: …"])
 
 
 # Growth of levels

@@ -110,19 +110,6 @@ def test_the_machines_headings_and_code_do_not_leave_the_block(merged: Merged) -
         assert shown == own
 
 
-def test_the_same_conflict_again_is_the_same_block() -> None:
-    """Merging the same texts again yields the same document, byte for byte."""
-    assert mark(merge(BASE, MACHINE, MARKED)) == MARKED
-
-
-def test_a_conflict_that_is_not_decided_stays_when_the_machine_writes_elsewhere() -> None:
-    """An undecided block stays though the next merge, based on the machine's text, reports no conflict."""
-    machine = MACHINE.replace("- x\n", "- x\n- y\n").replace("# T\n", "# T\n\n- new\n")
-    merged = merge(MACHINE, machine, MARKED)
-    assert not merged.conflicts
-    assert mark(merged) == MARKED.replace("- x\n", "- x\n- y\n").replace("# T\n", "# T\n\n- new\n")
-
-
 @pytest.mark.parametrize("person", [PERSON, BASE.replace("- b\n", "")])
 def test_a_new_conflict_about_the_same_lines_takes_the_place_of_the_old(person: str) -> None:
     """A new conflict replaces the old block about the same lines, also if the person has deleted those lines."""
@@ -221,10 +208,3 @@ def test_a_conflict_at_the_end_of_a_text_without_a_final_line_feed_leaves_no_tra
     text = mark(merged)
     assert merged.text == without_conflicts(text) == reject(text, find_conflicts(text)[0].id).text == "a\np"
     assert accept(text, find_conflicts(text)[0].id).text == "a\nm"
-
-
-@given(st.text())
-def test_any_text_goes_through_unchanged_where_there_is_no_conflict(text: str) -> None:
-    """A text without conflict blocks passes through `mark` and `without_conflicts` unchanged."""
-    assert mark(Merged(text=text)) == text
-    assert without_conflicts(text) == text

@@ -59,14 +59,6 @@ def test_messages_are_never_empty_and_always_whole(budget_tokens: int, surplus: 
     assert whole.tokens <= budget_tokens
 
 
-def test_what_was_left_out_is_told() -> None:
-    """`left_out` lists the items that are not shown, with their sizes; with a budget of 0 all are left out."""
-    assert [(p.key, p.tokens, p.full_tokens) for p in context().left_out] == [("project_state/Ideas", 0, 1_501)]
-    nothing = context(budget_tokens=0)
-    assert len(nothing.left_out) == len(ITEMS) + 1
-    assert (nothing.render(), nothing.as_messages(), nothing.operations) == ("", [], ())
-
-
 def test_it_explains_itself() -> None:
     """`explain` reports one line per item, grouped by part, with tokens, shares and the reason."""
     assert context().explain() == (

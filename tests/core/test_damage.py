@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.damage import MOST_BYTES, SHOWN_BYTES, shown, text_faults, unchangeable
-from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.types import DocumentName
+from tests.timing import assert_linear
 
 TEXT = "---\nformat: 1\n---\n\n# Plan\n\n- a line\n- another\n"
 PIECES = [b"---\n", b"a: [\n", b"\0", b"\xff\xfe", b"\xfc", b"# H\n", b"<!-- conflict abcdef", b"\r\n"]
@@ -41,12 +40,9 @@ def test_of_what_is_too_large_the_beginning_is_shown_and_that_is_told(encoding: 
     assert len(shown(b"x" * SHOWN_BYTES, MOST_BYTES + 1)) > SHOWN_BYTES
 
 
-def test_what_the_machine_writes_has_no_fault() -> None:
-    """A rendered document has no faults, whatever the project is called."""
-    for project in ("orchestra", "", 'a "b": [c]', "\u2028", "2025-01-01"):
-        view = ProjectView(project=project, updated=None, session="", size_tokens=900, operations=0, sessions=0)
-        for name in DocumentName:
-            assert text_faults(render_document(name, view).encode("utf-8")) == []
+def test_a_text_of_many_documents_is_looked_through_in_linear_time() -> None:
+    """A text into which somebody has pasted hundreds of documents with code does not take the square of its length."""
+    assert_linear(lambda count: text_faults((f"{TEXT}\n```\ncode\n```\n\n" * count).encode()), 1_000)
 
 
 @pytest.mark.parametrize("number", ["K1", "M1"])

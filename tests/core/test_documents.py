@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
+from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.core.summaries.kept import kept_lines
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
@@ -64,43 +64,6 @@ def outline(text: str) -> list[tuple[int, str]]:
     return [(block.level, block.title) for block in split_blocks(text) if block.level in (1, 2)]
 
 
-@pytest.mark.parametrize("name", list(DocumentName))
-def test_a_project_in_which_nothing_happened_has_all_sections_and_says_none(name: DocumentName) -> None:
-    """A document of an empty project has all its sections, so that people see where to write."""
-    blank = ProjectView(project="demo", updated=None, session="", size_tokens=1_000, operations=0, sessions=0)
-    text = render_document(name, blank)
-    assert text.startswith(
-        f"---\nformat: 1\ndocument: {name.value}\nproject: demo\nwritten: never\nupdated: never\n---\n\n# "
-    )
-    assert front_matter_fault(text) is None
-    assert outline(text) == SHAPES[name]
-    assert "- None\n" in text
-
-
-def test_the_work_plan_lists_the_newest_open_items_as_next_and_older_ones_as_backlog() -> None:
-    """Items are in order of discovery, with their numbers; done items are left out, and so are decisions."""
-    items = [fact(n, f"Write chapter {n}.", MustKeepKind.OPEN_ITEM) for n in range(1, 13)]
-    items[4] = fact(5, "Done long ago.", MustKeepKind.OPEN_ITEM, status=MustKeepStatus.DONE)
-    code = [fact(20, "Use defer for scripts.")]
-    text = render_document(DocumentName.WORK_PLAN, view({MustKeepKind.OPEN_ITEM: items, MustKeepKind.DECISION: code}))
-    assert text.endswith(
-        "\n## Immediate Next Steps\n\n"
-        + "".join(f"- Write chapter {n}. (K{n})\n" for n in (2, 3, 4, 6, 7, 8, 9, 10, 11, 12))
-        + "\n## Backlog\n\n- Write chapter 1. (K1)\n"
-        + "\n## Future Work\n\n- None\n"
-    )
-
-
-def test_the_decision_log_marks_what_was_taken_back() -> None:
-    """A superseded decision stays in the log, marked with the number of its successor."""
-    facts = [fact(1, "Use MySQL.", status=MustKeepStatus.SUPERSEDED, by=2), fact(2, "Use\n  SQLite.")]
-    text = render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: facts}))
-    assert text.endswith(
-        "\n## Decisions\n\n### [2025-01-15 14:31:15] Use MySQL. (K1)\n\n*Superseded by K2.*\n\n"
-        "### [2025-01-15 14:32:15] Use SQLite. (K2)\n\n"
-    )
-
-
 @pytest.mark.parametrize(("author", "shared"), [(Author.PERSON, False), (Author.MACHINE, True)])
 def test_a_doubted_fact_of_a_person_says_so_in_every_form(author: Author, shared: bool) -> None:
     """A person's fact, or any of the shared log, is marked as perhaps superseded; reading it back drops the mark."""
@@ -114,7 +77,7 @@ def test_a_doubted_fact_of_a_person_says_so_in_every_form(author: Author, shared
 
     assert "Use MySQL. (K1)\n\n*Perhaps superseded by K61.*\n\n" in log(61)
     if shared:
-        line = "- [2025-01-15] Use MySQL. (K1) (perhaps superseded by K99)\n"
+        line = "- [2025-01-15 14:31:15] Use MySQL. (K1) (perhaps superseded by K99)\n"
         assert line in (text := log(99))
         assert next(line.fact.text for line in owned_lines(text) if line.fact) == "Use MySQL."
     else:
@@ -226,14 +189,3 @@ def test_a_persons_words_make_room_for_other_persons_words_alone(fact_kind: str,
     assert "In my own words. (K1)" in render_document(document, view({kind: [own, *later]}, size=1_000))
     theirs = [replace(found, author=Author.PERSON) for found in later]
     assert "In my own words." not in render_document(document, view({kind: [own, *theirs]}, size=1_000))
-
-
-def test_the_newest_decisions_are_in_the_log_beside_any_number_of_weightier_ones() -> None:
-    """Half of the decision log's entries are the newest, whoever said them and however heavy the older ones are."""
-    older = [replace(fact(n, f"Older {n}."), author=Author.PERSON, weight=3.0) for n in range(1, 301)]
-    newest = [fact(n, f"Newer {n}.") for n in range(301, 331)]
-    text = render_document(DocumentName.DECISION_LOG, view({MustKeepKind.DECISION: [*older, *newest]}))
-    full = [block.title for block in split_blocks(text) if block.level == 3]
-    assert [sum(f" {word} " in title for title in full) for word in ("Older", "Newer")] == [25, 25]
-    assert " Newer 330. (K330)" in full[-1]
-    assert "- [2025-01-15] Newer 301. (K301)\n" in text

@@ -71,13 +71,6 @@ def test_an_entry_of_another_day_has_its_date() -> None:
     assert entry.text == "### [2025-01-06 14:30:15] X (op 1)\n**Data**: 1\n\n"
 
 
-def test_lines_of_a_text_are_quoted() -> None:
-    """The lines of a multi-line text are quoted, so that none can start a heading or a fence."""
-    assert text_of({"output": "one\n## two\r\n\n```\rfour"}) == (
-        "### [14:30:15] NL Command (op 12)\n**Output**:\n> one\n> ## two\n>\n> ```\n> four\n\n"
-    )
-
-
 @given(ANY_JSON, st.integers(100, 5_000))
 @example({"x": "\x00" * 20_000}, 4_000)
 @example({"x": "\ud800" * 20_000}, 4_000)
@@ -107,12 +100,6 @@ def test_any_json_has_a_plain_text_that_can_be_stored(data: Json) -> None:
     text.encode("utf-8")
     assert "\x00" not in text
     assert len(text) <= 3_000
-
-
-def test_plain_text_is_speech_as_it_is_and_other_fields_with_their_names() -> None:
-    """The plain text of a message is what was said, without speaker, ids or field names."""
-    data: Json = {"speaker": "Ann", "text": "We never deploy on Fridays.", "task_id": 7, "gone": None}
-    assert plain_text(operation(data)) == "We never deploy on Fridays."
 
 
 def test_an_imported_note_reads_as_it_was_written() -> None:

@@ -69,22 +69,10 @@ def test_a_block_is_a_heading_with_what_follows_it() -> None:
     )
 
 
-def test_an_underlined_heading_ends_with_its_underline() -> None:
-    """The lines of a heading include its underline, even if the text above looks like an underline or a mark."""
-    found = [block.heading for block in split_blocks("===\n---\nx\n#tag\na\n===\n## B\nx\n")]
-    assert found == ["===\n---\n", "x\n#tag\na\n===\n", "## B\n"]
-
-
 @pytest.mark.parametrize(("line", "found"), cases("a_heading_is_read_as_commonmark_reads_it"))
 def test_a_heading_is_read_as_commonmark_reads_it(line: str, found: list[int | str]) -> None:
     """A heading has up to three spaces, one to six marks and a space; closing marks are not part of its title."""
     assert [[*block[:2]] for block in outline(f"{line}\n")] == [found]
-
-
-def test_what_is_never_closed_hides_nothing() -> None:
-    """An unclosed fence or comment does not hide the headings after it."""
-    assert outline("# A\n<!-- b\n\n# C\n") == [(1, "A", 1), (1, "C", 4)]
-    assert outline("# A\n```\ncode\n# B\n~~~\n## C\n") == [(1, "A", 1), (1, "B", 4), (2, "C", 6)]
 
 
 COMMONMARK = MarkdownIt("commonmark").disable(["inline", "text_join"], ignoreInvalid=True)
@@ -139,22 +127,6 @@ def test_underlined_headings_are_read_about_as_quickly_as_others() -> None:
     )
     assert underlined < 4 * marked
     assert headings("a\n===\n" * 99)[-1] == (1, 197)
-
-
-def test_a_pin_holds_for_its_block_alone() -> None:
-    """A pin mark pins only the block that contains it, at the end of a line or on its own line."""
-    text = f"# A\n\n{PIN}\n## B\nline {PIN}\n## C\n"
-    assert [block.pinned for block in split_blocks(text)] == [True, True, False]
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_front_matter_is_known_with_any_line_end_and_byte_order_mark(end: str, mark: str) -> None:
-    """Front matter is recognised and removed with CRLF and with a byte order mark."""
-    text = mark + end.join(["---", "format: 1", "updated: never", "---", "", "# Title", ""])
-    assert split_blocks(text)[0].front
-    assert front_matter_fault(text) is None
-    assert without_front_matter(text) == f"# Title{end}"
 
 
 def test_prose_between_two_rules_is_no_front_matter() -> None:

@@ -25,14 +25,6 @@ def test_a_side_that_did_not_change_takes_the_other_whole(base: str, other: str)
     assert merge(base, other, base) == Merged(text=other)
 
 
-def test_where_both_changed_the_same_lines_the_persons_stand_and_the_machines_are_told() -> None:
-    """A conflict has all three versions and the line at which the person's version starts in the result."""
-    merged = merge("a\nb\nc\n", "a\nmachine\nc\nd\n", "x\na\nperson\nc\n")
-    assert merged == Merged(
-        text="x\na\nperson\nc\nd\n", conflicts=(Conflict(line=3, base="b\n", machine="machine\n", person="person\n"),)
-    )
-
-
 @pytest.mark.parametrize(("base", "machine", "person", "merged"), promised("what_both_wrote_stands"))
 def test_what_both_wrote_stands(base: str, machine: str, person: str, merged: str) -> None:
     """Changes of both sides at different places are merged without a conflict, byte for byte."""

@@ -19,7 +19,6 @@ RECORD = Record(
     "We could not deploy; tests pass now. Is the index rebuilt? I raised it to 4096 because the window was too small. "
     "The doctor doesn't report it."
 )
-WORDS = st.lists(st.sampled_from("build failed not window small tests pass deploy index 4096 never if".split()))
 
 
 @pytest.mark.parametrize("line", cases("a_line_that_is_a_sentence_passes"))
@@ -38,13 +37,6 @@ def test_a_line_that_says_something_else_is_named_with_its_fault(line: str, faul
 def test_nothing_that_may_turn_a_meaning_may_be_missing(sentence: str, line: str) -> None:
     """A line fails if it drops or reorders conditions, exceptions, negations, numbers, places or actors."""
     assert Record(sentence).fault(line) != ""
-
-
-@given(WORDS, WORDS)
-def test_every_sentence_passes_as_it_stands(first: list[str], second: list[str]) -> None:
-    """An unchanged sentence of the record passes."""
-    sentence = " ".join(["window", *first])
-    assert Record(f"{sentence}\n\n{' '.join(second)}").fault(sentence) == ""
 
 
 @given(st.text(), st.text())

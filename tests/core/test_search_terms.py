@@ -103,21 +103,7 @@ def test_a_time_named_is_a_period(query: str, first: str, behind: str) -> None:
     assert (f"{period.start:%Y-%m-%d}", f"{period.end:%Y-%m-%d}") == (first, behind)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "31 June",
-        "I may go",
-        "chapter 12",
-        "2023-13-01",
-        "999 years ago, 999 years",
-        "marching in",
-        "2077",
-        "on sun",
-        "the sale on Fridays",
-        "",
-    ],
-)
+@pytest.mark.parametrize("query", cases("what_is_no_time_is_no_period"))
 def test_what_is_no_time_is_no_period(query: str) -> None:
     """Text that names no time, or a day that does not exist, yields no period."""
     assert periods_in(query, datetime(900, 1, 15, tzinfo=UTC)) == ()

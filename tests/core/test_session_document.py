@@ -15,7 +15,6 @@ from orchestra_mem.core.documents.damage import text_faults
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import PIN, front_matter_fault, split_blocks
 from orchestra_mem.core.documents.session_document import (
-    EARLIER,
     LOG,
     SessionDocument,
     apply_summaries,
@@ -136,13 +135,6 @@ def test_data_can_neither_forge_nor_hide_entries_nor_pin(data: Json, kind: str) 
     text.encode("utf-8")
 
 
-def test_a_document_without_a_final_line_feed_keeps_its_last_line_apart() -> None:
-    """A summary inserted after a line without a line end starts on a new line."""
-    text = f"{entry(1)}## {EARLIER}"
-    changed = SessionDocument.parse(apply_summaries(text, [summary(1, 1, 1)], {}))
-    assert list(changed.summaries()) == [1]
-
-
 @st.composite
 def edited_documents(draw: st.DrawFn) -> tuple[str, list[str], list[Summary]]:
     """A document as edited by people, their own blocks, and summaries that cover some operations."""
@@ -190,16 +182,6 @@ def test_applying_summaries_keeps_everything_that_is_not_covered(given_: tuple[s
     assert shown == sorted(shown)
     if not standing:
         assert changed == text
-
-
-def test_an_ended_document_tells_it_and_closes_with_its_summary() -> None:
-    """Finishing a document changes its status, keeps its entries, and appends the closing sections once."""
-    closing = "## Session Summary\n\n**Total Operations**: 2\n"
-    text = finished(document(1, 2), closing)
-    head = new_document(SESSION, "demo").replace("status: active", "status: archived")
-    head = head.replace("**Status**: Active", "**Status**: Ended")
-    assert text == f"{head}{entry(1)}{entry(2)}{closing}"
-    assert finished(text, closing) == text
 
 
 @pytest.mark.parametrize(

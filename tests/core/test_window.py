@@ -26,26 +26,6 @@ def watched(tracker: ContextWindowTracker) -> list[Crossing]:
     return seen
 
 
-def test_usage_adds_up_and_a_report_takes_its_place() -> None:
-    """`add_usage` adds, `set_usage` replaces, and `reset(to)` begins a new context with that usage."""
-    tracker = ContextWindowTracker(1_000)
-    tracker.add_usage(300)
-    tracker.add_usage(150)
-    assert (tracker.used_tokens(), tracker.available_tokens(), tracker.usage_percentage()) == (450, 550, 0.45)
-    tracker.set_usage(700)
-    assert tracker.get_stats() == {
-        "used_tokens": 700, "available_tokens": 300, "max_tokens": 1_000, "usage_percentage": 0.7,
-        "operation_count": 2, "refresh_count": 0,
-    }  # fmt: skip
-    tracker.set_usage(1_300)
-    assert (tracker.used_tokens(), tracker.available_tokens(), tracker.usage_percentage()) == (1_300, 0, 1.3)
-    tracker.reset(to=250)
-    assert (tracker.used_tokens(), tracker.refresh_count) == (250, 1)
-    assert tracker.get_stats()["operation_count"] == 0
-    tracker.reset()
-    assert (tracker.used_tokens(), tracker.refresh_count) == (0, 2)
-
-
 @pytest.mark.parametrize(
     ("max_tokens", "last_below"), [(128_000, 102_399), (8_192, 6_553), (10, 7), (7, 5), (3, 2), (1, 0)]
 )
@@ -92,14 +72,6 @@ def test_a_failing_listener_harms_nobody(caplog: pytest.LogCaptureFixture) -> No
     assert [c.threshold for c in seen] == [Threshold.WARNING]
     assert "a listener for the warning threshold failed" in caplog.text
     assert "RuntimeError: no" in caplog.text
-
-
-def test_a_listener_may_use_the_tracker() -> None:
-    """A listener can call the tracker, such as `reset`, since no lock is held during callbacks."""
-    tracker = ContextWindowTracker(100)
-    tracker.on(Threshold.REFRESH, lambda _: tracker.reset(to=20))
-    tracker.add_usage(85)
-    assert (tracker.used_tokens(), tracker.refresh_count) == (20, 1)
 
 
 def test_threads_lose_no_usage_and_cross_once() -> None:

@@ -67,47 +67,6 @@ def test_a_fact_that_a_person_rewords_or_deletes_stays_so(memory: OrchestratorCo
     assert not any("table t14." in fact.text for fact in memory.facts())
 
 
-def test_a_text_that_was_opened_many_refreshes_ago_is_merged_with_all_that_came(
-    memory: OrchestratorContextManager, project: Path
-) -> None:
-    """An old text saved after 14 refreshes applies its edits and keeps all lines that others added since."""
-    log = documents(project)[2]
-    opened = log.read_text(encoding="utf-8")
-    for number in range(14):
-        if number == 3:
-            _save(log, log.read_text(encoding="utf-8") + "\n## Of another editor\n\nA line of another editor.\n")
-        memory.record_operation("decision", {"text": f"We decided to buy lamp {number} for the hall."})
-        memory.refresh()
-    edited = opened.replace("the mail queue in table t3", "the mail queue in REDIS")
-    gone = [line for line in edited.splitlines(keepends=True) if "table t14." in line]
-    assert gone
-    _save(log, edited.replace(gone[0], ""))
-    memory.record_operation("step", {"text": "It rained."})
-    memory.refresh()
-    text = log.read_text(encoding="utf-8")
-    assert "mail queue in REDIS" in text
-    assert "table t14." not in text
-    assert "A line of another editor." in text
-    assert all(f"lamp {number} for the hall" in text for number in range(14))
-
-
-def test_an_editor_that_stamps_its_own_time_is_heard(memory: OrchestratorContextManager, project: Path) -> None:
-    """A decision deleted in a file whose `updated:` time was set by the editor stays deleted."""
-    log = documents(project)[2]
-    for gone in ("", "table t14."):
-        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if not gone or gone not in line]
-        stamped = ["updated: 2025-03-01T09:30\n" if line.startswith("updated: ") else line for line in kept]
-        _save(log, "".join([*stamped, "\n- A line by Ada.\n"]))
-        work(memory, 5, 500)
-        memory.refresh()
-    memory.refresh()
-    text = log.read_text(encoding="utf-8")
-    assert "table t14." not in text
-    assert "table t3." in text
-    assert "- A line by Ada." in text
-
-
 def test_an_old_text_with_a_time_of_its_editors_takes_out_nothing_that_came_since(
     memory: OrchestratorContextManager, project: Path
 ) -> None:
@@ -152,20 +111,6 @@ def test_an_entry_stands_whose_explanation_is_taken_out_while_the_file_was_away(
     assert "Because it is warm" not in text
 
 
-def test_a_rewording_that_is_undone_at_once_is_undone(memory: OrchestratorContextManager, project: Path) -> None:
-    """Saving the machine's own text again, byte for byte, undoes a rewording that a refresh had already applied."""
-    log = documents(project)[2]
-    opened = log.read_text(encoding="utf-8")
-    edit(log, ("the mail queue in table t3", "the mail queue in REDIS"))
-    memory.refresh()
-    _save(log, opened)
-    work(memory, 5, 500)
-    memory.refresh()
-    text = log.read_text(encoding="utf-8")
-    assert "the mail queue in table t3" in text
-    assert "REDIS" not in text
-
-
 @pytest.mark.parametrize("away", [True, False])
 @pytest.mark.parametrize("old", [True, False])
 def test_an_undo_is_heard_whose_file_was_empty_or_away_when_the_machine_wrote(
@@ -196,17 +141,6 @@ def test_an_undo_is_heard_whose_file_was_empty_or_away_when_the_machine_wrote(
     text = log.read_text(encoding="utf-8")
     assert "the mail queue in REDIS" in text
     assert "KAFKA" not in text
-
-
-def test_a_tick_in_the_plan_is_a_change_of_the_work(memory: OrchestratorContextManager, project: Path) -> None:
-    """Ticking a line of the plan completes its work item, and a new line creates one; the tick stays."""
-    plan = documents(project)[1]
-    edit(plan, ("- [ ] #2 Login form", "- [x] #2 Login form\n  - [ ] Forgotten password"))
-    memory.get_orchestrator_context("next prompt")
-    assert memory.state.item(2).status == "done"
-    assert "Forgotten password" in [item.title for item in memory.state.items()]
-    memory.refresh()
-    assert "[x] #2 Login form" in plan.read_text(encoding="utf-8")
 
 
 def test_every_text_that_is_replaced_is_kept(memory: OrchestratorContextManager, project: Path) -> None:

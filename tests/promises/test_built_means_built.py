@@ -23,6 +23,7 @@ from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import DocumentName, MustKeepKind
 from tests.adapters.test_http_embedder import Server
 from tests.conftest import Clock, record
+from tests.memories import take_out
 from tests.timing import until
 
 OFF = "search by meaning is off, so only keywords are searched: "
@@ -66,9 +67,7 @@ def test_what_holds_no_more_hides_nothing_that_holds(memory: OrchestratorContext
     record(memory, 40, kind="decision", say="We decided to host the shop in region number {n}.")
     memory.record_operation("decision", {"text": "We decided that the shop gets painted."})
     memory.refresh()
-    log = memory.episodic_memory.path(DocumentName.DECISION_LOG)
-    lines = log.read_text().splitlines(keepends=True)
-    log.write_text("".join(line for line in lines if "region number" not in line))
+    take_out(memory.episodic_memory.path(DocumentName.DECISION_LOG), "region number")
     hits = memory.search("host the shop in region number 7", where=SearchFilter(tiers=(Tier.SEMANTIC,)), limit=1).hits
     assert [hit.chunk.text for hit in hits] == ["We decided that the shop gets painted."]
 
@@ -171,19 +170,6 @@ def test_a_server_that_was_away_is_used_again_by_itself(tmp_path: Path, server: 
         server.broken = False
         until(lambda: memory.get_stats()["problems"] == [], 10)
         assert [hit.chunk.source for hit in memory.search("doctor", mode=SearchMode.DENSE).hits] == ["op 1"]
-
-
-def test_search_by_meaning_says_what_is_missing(tmp_path: Path) -> None:
-    """Without an embedder, dense search raises an error instead of returning no hits; other searches work."""
-    with open_memory(tmp_path, config={"search": {"embedder": "off"}}) as memory:
-        record(memory, 3)
-        with pytest.raises(EmbedderError) as told:
-            memory.search("step", mode=SearchMode.DENSE)
-        assert str(told.value) == (
-            "search by meaning needs an embedder, and search.embedder is off: set it to wordllama"
-        )
-        found = memory.search("step number 3")
-        assert (found.hits[0].chunk.source, found.notes) == ("op 3", ())
 
 
 # The window of a conversation

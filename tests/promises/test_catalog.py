@@ -277,7 +277,7 @@ def test_the_budget_holds_whatever_the_items_and_the_message(
         for content, priority, agent in items:
             memory.catalog.store({"content": content, "priority": priority, "agent": agent})
         injected = memory.inject(message, agent="ada", max_tokens=budget)
-        assert injected.tokens == memory._parts.counter.count(injected.injection.text)
+        assert injected.tokens == memory.counter.count(injected.injection.text)
         assert injected.tokens <= budget
         assert {each.item.ci_source for each in injected.injection.items} <= {"ada", "global"}
         assert injected == (f"{injected.injection.text}\n{message}" if injected.tokens else message)
@@ -305,6 +305,9 @@ def test_what_has_expired_is_given_to_nobody(memory: OrchestratorContextManager,
     assert kept.expires is None
     clock.now += 7 * DAY
     assert _ids(memory, "tea") == ["Never deploy on Fridays."]
+    assert _live(memory) == ["Never deploy on Fridays."]
+    assert [hit.chunk.text for hit in memory.search("tea at four").hits] == ["Never deploy on Fridays."]
+    assert memory.catalog.count(ItemFilter()) == 1
     assert memory.catalog.expire_old() == 1
     assert _live(memory) == ["Never deploy on Fridays."]
     (gone,) = memory.catalog.items(ItemFilter(statuses=[ItemStatus.EXPIRED]))
@@ -716,16 +719,6 @@ def test_a_catalog_goes_out_and_comes_in_as_the_source_designs_json(opened: Open
             other.catalog.bring_in({"ci_name": "ada", "memories": [{"content": "x", "priority": "high"}]})
         clock.now += 8 * DAY
         assert other.catalog.bring_in(document) == 0
-
-
-def test_two_processes_share_a_catalog(tmp_path: Path) -> None:
-    """An item stored through one open memory is injected by another, and a deleted one no longer."""
-    with open_memory(tmp_path) as one, open_memory(tmp_path) as other:
-        assert _ids(other, "tea") == []
-        item = one.catalog.store({"content": "Tea is at four.", "agent": "ada"})
-        assert _ids(other, "tea") == ["Tea is at four."]
-        one.catalog.delete(item.id)
-        assert _ids(other, "tea") == []
 
 
 def test_a_catalog_that_cannot_be_read_never_keeps_a_message_back(

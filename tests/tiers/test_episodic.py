@@ -20,7 +20,7 @@ from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, Version, VersionReason
 from tests.builders import cases
 from tests.conftest import Clock
-from tests.memories import killing, machine_writes, problems_of
+from tests.memories import machine_writes, problems_of
 
 CONFIG = {"orchestrator": {"keep_versions": 3}}
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
@@ -159,24 +159,6 @@ def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
 
 def _sectioned(blockers: str, steps: str = "- None\n") -> str:
     return f"---\nformat: 1\n---\n\n# Plan\n\n## Blockers\n\n{blockers}\n## Next Steps\n\n{steps}"
-
-
-def test_a_write_that_was_killed_is_not_taken_for_a_persons_edit(tmp_path: Path) -> None:
-    """A write killed between renaming and commit is recognised as the machine's own at the next start."""
-    points: list[str] = []
-    with open_memory(tmp_path, write_point=killing(points)) as memory:
-        machine_writes(memory, {PLAN: _sectioned("- a\n")})
-        points.append("confirm.commit.before")
-        with pytest.raises(KeyboardInterrupt):
-            machine_writes(memory, {PLAN: _sectioned("- b\n")})
-        points.clear()
-    with open_memory(tmp_path) as memory:
-        shelf = Shelf(memory)
-        assert shelf.text() == _sectioned("- b\n")
-        shelf.machine(_sectioned("- c\n"))
-        assert shelf.text() == _sectioned("- c\n")
-        assert problems_of(memory) == []
-        assert {author for author, _, _ in shelf.versions()} == {Author.MACHINE}
 
 
 @pytest.mark.parametrize(

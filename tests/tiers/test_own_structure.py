@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestra_mem.catalog_types import ItemFilter, ItemStatus
 from orchestra_mem.types import MustKeepKind
 from orchestra_mem.work_types import WorkKind, WorkStatus
 from tests.tiers.conftest import Desk
@@ -17,19 +18,6 @@ def desk(empty: Desk) -> Desk:
     """A memory with a rule and an open item in its documents."""
     empty.go_on(RULE, TODO)
     return empty
-
-
-@pytest.mark.parametrize("blank", ["", "\n"])
-def test_a_heading_that_structures_a_list_is_no_fact(desk: Desk, blank: str) -> None:
-    """A person's sub-heading in a list of facts states nothing; what is added below it is a fact like any other."""
-    before = [fact.text for fact in desk.memory.facts()]
-    line, todo = f"- {RULE} (K1)\n", f"- {TODO} (K2)\n"
-    desk.state.edit((line, f"### Releases\n{blank}{line}- Never tag by hand.\n"))
-    desk.plan.edit((todo, f"### Documents\n{blank}{todo}"))
-    desk.go_on(times=2)
-    assert [fact.text for fact in desk.memory.facts()] == [*before, "Never tag by hand."]
-    desk.state.has_once(f"### Releases\n{blank}{line}- Never tag by hand. (K3)\n")
-    desk.plan.has_once(f"### Documents\n{blank}{todo}")
 
 
 @pytest.mark.parametrize("heading", ["## This autumn", "# This autumn", "### This autumn"])
@@ -112,3 +100,43 @@ def test_notes_below_an_open_item_that_is_done_stay_with_its_words(desk: Desk) -
     desk.go_on(times=2)
     desk.plan.has_once(f"- ~~{fact.text}~~ (K{fact.id})\n  - Herr Maier, 0664 1234\n")
     assert "call the bank" not in str(desk.says(MustKeepKind.OPEN_ITEM))
+
+
+def test_notes_below_a_next_step_stay_with_it(desk: Desk) -> None:
+    """When an item is no next step any more, a person's notes below its line stay there and pass to no other step."""
+    for title in ("Order bread", "Paint the door"):
+        desk.work.create(WorkKind.TASK, title)
+    desk.go_on()
+    step = 'Task #1 "Order bread": can be started'
+    desk.plan.edit((f"- {step}\n", f"- {step}\n  Two rye loaves.\n"))
+    desk.work.set_status(1, WorkStatus.DONE)
+    desk.go_on(times=3)
+    desk.plan.has_once(f"- ~~{step}~~\n  Two rye loaves.\n")
+    assert desk.problems() == "[]"
+
+
+def test_notes_below_a_catalog_item_stay_with_it_until_it_is_purged(desk: Desk) -> None:
+    """An item that is hidden keeps its line above a person's notes, struck out; a purge erases the line."""
+    catalog = desk.memory.catalog
+    for content in ("We bake rye bread on Tuesdays.", "We sell old bread at noon."):
+        catalog.store({"content": content, "agent": "baker", "type": "decision"})
+    desk.memory.write_catalog()
+    page = desk.memory.documents.path("catalog/baker")
+    line = "- We sell old bread at noon. (priority: 6) (M2)\n"
+    page.write_text(page.read_text().replace(line, f"{line}  Not in July.\n"))
+    catalog.delete("M2")
+    for _ in range(2):
+        desk.memory.write_catalog()
+        assert "- ~~We sell old bread at noon. (priority: 6)~~ (M2)\n  Not in July.\n" in page.read_text()
+        desk.go_on()
+    catalog.restore("M2")
+    desk.memory.write_catalog()
+    assert f"{line}  Not in July.\n" in page.read_text()
+    catalog.delete("M2")
+    desk.memory.write_catalog()
+    catalog.purge(ItemFilter(statuses=[ItemStatus.DELETED]))
+    desk.go_on(times=2)
+    assert "sell old bread" not in page.read_text()
+    assert "Not in July." in page.read_text()
+    assert not any("sell old bread" in each.read_text() for each in page.parents[1].rglob("*.md"))
+    assert desk.problems() == "[]"

@@ -84,16 +84,6 @@ def undo_spill(project: Path, through: int) -> None:
     connection.close()
 
 
-def test_an_emptied_document_takes_what_comes(tmp_path: Path, clock: Clock) -> None:
-    """A document that a person has emptied takes later entries, and the earlier ones do not come back."""
-    with open_memory(tmp_path, config=CONFIG, clock=clock) as memory:
-        record(memory, 10)
-        live(memory).write_text("", encoding="utf-8")
-        record(memory, 4, first=11)
-        memory.refresh()
-        assert entries(memory)[0] == 7
-
-
 def test_a_persons_words_survive_spills_byte_for_byte(memory: OrchestratorContextManager) -> None:
     """A person's section stays byte for byte, and later entries follow in a continued log."""
     record(memory, 10)

@@ -13,7 +13,7 @@ from orchestra_mem.build import HOME
 from orchestra_mem.catalog_types import AuditFilter
 from orchestra_mem.types import MustKeepStatus
 from tests.conftest import Clock
-from tests.memories import SMALL, flushed, killing, live, say
+from tests.memories import SMALL, flushed, killing, live, say, take_out
 
 SAID = [f"We decided to keep the {what} in drawer {n}." for n, what in enumerate(["lamp", "rope", "map", "key", "tea"])]
 
@@ -123,9 +123,7 @@ def test_what_became_of_facts_later_makes_no_line_a_persons(tmp_path: Path, cloc
     """An archive is removed though some of its facts were superseded or removed later."""
     archives = _three_sessions(tmp_path, clock)
     with _opened(tmp_path, clock) as memory:
-        log = memory.documents.path("decision_log")
-        lines = log.read_text().split("\n")
-        log.write_text("\n".join(line for line in lines if "keep the rope in drawer 1" not in line))
+        take_out(memory.documents.path("decision_log"), "keep the rope in drawer 1")
         say(memory, clock, "We decided to keep the lamp in the cellar instead of drawer 0.", *SAID[2:])
         assert [fact.text for fact in memory.facts(standing=False) if fact.status is not MustKeepStatus.STANDING]
     with _opened(tmp_path, clock, keep_days=1) as memory:

@@ -254,19 +254,6 @@ def test_a_circle_is_told_with_its_path(state: StateManager, epic: WorkItem) -> 
     assert caught.value.path == (4, 3, 4)
 
 
-def test_what_is_open_stands_under_what_is_open(state: StateManager, epic: WorkItem) -> None:
-    """A new or reopened item cannot be placed under a closed parent."""
-    for number in (2, 3, 1):
-        state.set_status(number, WorkStatus.DONE)
-    told = r'cannot be open under Epic #1 "User authentication", which is done; reopen that first$'
-    with pytest.raises(InvalidChangeError, match=rf'^a story "Reset" {told}'):
-        state.create(WorkKind.STORY, "Reset", parent=epic.id)
-    with pytest.raises(InvalidChangeError, match=rf'^Story #3 "Sign up" {told}'):
-        state.set_status(3, WorkStatus.IN_PROGRESS)
-    state.set_status(1, WorkStatus.IN_PROGRESS)
-    assert state.set_status(3, WorkStatus.IN_PROGRESS).finished is None
-
-
 def test_what_it_is_blocked_for_stays_with_it(state: StateManager, epic: WorkItem) -> None:
     """Each reason for being blocked has an event with author and operation; a repeated status has none."""
     state.set_status(2, WorkStatus.BLOCKED, reason=" the vendor\0 ", author=Author.PERSON, operation=4)

@@ -1,11 +1,6 @@
-"""Editors that replace quotation marks, blanks and line ends, or rewrite front matter, reword and remove nothing."""
+"""Editors that replace quotation marks, dashes, blanks and line ends reword and remove nothing."""
 
 from __future__ import annotations
-
-import re
-from datetime import timedelta
-
-import pytest
 
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind, WorkStatus
@@ -42,16 +37,6 @@ def test_a_retyped_title_stays_in_the_plan(empty: Desk) -> None:
     assert "  - [x] #2 Read" in empty.plan.text
 
 
-def test_a_retyped_fact_can_still_be_superseded(empty: Desk) -> None:
-    """A rule whose quotation marks an editor replaced ends when a later rule says otherwise."""
-    empty.go_on("We decided to store Anna's sessions in Postgres.")
-    empty.log.save(retyped(empty.log.text))
-    empty.go_on("We decided to store Anna's sessions in SQLite, not in Postgres.")
-    assert [fact.text for fact in empty.memory.facts()] == [
-        "We decided to store Anna's sessions in SQLite, not in Postgres."
-    ]
-
-
 def test_a_conflict_that_an_editor_retyped_can_still_be_resolved(empty: Desk) -> None:
     """Typographic quotation marks leave a conflict block intact."""
     text = empty.plan.text
@@ -63,17 +48,3 @@ def test_a_conflict_that_an_editor_retyped_can_still_be_resolved(empty: Desk) ->
     empty.memory.documents.resolve(block.id, accepted=True)
     assert "- buy “coarse” flour" in empty.plan.text
     assert empty.memory.documents.conflicts() == []
-
-
-@pytest.mark.parametrize("characters", [16, 19])
-def test_edits_count_although_an_editor_shortened_the_time(empty: Desk, characters: int) -> None:
-    """A save that cuts the time of writing in the front matter is an edit like any other, not another ledger's."""
-    empty.clock.now += timedelta(seconds=7, milliseconds=123)
-    empty.go_on("We decided to print the plan.", "Never quote the letters.")
-    for page in (empty.log, empty.state):
-        text = re.sub(rf"^((?:written|updated): .{{{characters}}}).*", r"\1", page.text, flags=re.MULTILINE)
-        text = text.replace("\n---\n", "\ntags:\n  - book\n---\n", 1)
-        page.save(text.replace("the plan", "the map").replace("- Never quote", "- Always quote"))
-    empty.go_on()
-    assert [fact.text for fact in empty.memory.facts()] == ["We decided to print the map.", "Always quote the letters."]
-    assert all("\ntags:\n  - book\n" in page.text for page in (empty.log, empty.state))

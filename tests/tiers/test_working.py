@@ -295,9 +295,3 @@ def test_what_cannot_leave_for_long_costs_no_more_each_time() -> None:
             memory.add(each)
 
     assert_linear(add, len(entries))
-
-
-def test_the_newest_operation_stays_however_large() -> None:
-    """The newest operation never overflows, even if it alone exceeds the limit."""
-    assert ids(filled(5, 900).overflow()) == [1]
-    assert filled(900).overflow() == []
