@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import random
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -94,8 +93,8 @@ def known_points(durability: str, parent: str | None) -> Points:
         durability: Durability setting of the project.
         parent: Parent folder of the project.
     """
-    folder = Path(tempfile.mkdtemp(prefix="crash-", dir=parent))
-    try:
+    with tempfile.TemporaryDirectory(prefix="crash-", dir=parent) as project:
+        folder = Path(project)
         old = be_born(folder, durability)
         birth: Counter[str] = Counter()
         open_here(folder, Clock(START), write_point=_counting(birth)).close()
@@ -110,8 +109,6 @@ def known_points(durability: str, parent: str | None) -> Points:
         for kind in {point.partition(".")[0] for point in seen if point.endswith(".rename.before")}:
             doom = Doom(saving=f"{kind}.rename.before")
             _live_dry(folder, f"{kind}-back", steps(random.Random(kind), kind), doom, backs, person)
-    finally:
-        shutil.rmtree(folder)
     a_life = {point: count / len(_PROVOKING) for point, count in seen.items()}
     a_life |= {point: 1.0 for point in backs if point not in seen}
     a_life = {point: count for point, count in sorted(a_life.items()) if point.partition(".")[0] not in _ELSEWHERE}

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count, pairwise
 from pathlib import Path
+from typing import Any
 
 from orchestra_mem.adapters.importers.git_history import open_git_history
 from orchestra_mem.errors import HistoryError
@@ -236,28 +237,68 @@ class _Topic:
         return {"tool": "build", "output": "\n".join(out), "exit_code": chance.choice((0, 0, 0, 2))}
 
 
-def recorded_commits(path: Path) -> Iterator[Work]:
-    """Yield the commits of a recording (one JSON object per line) as operations, with the pauses between them."""
-    before: datetime | None = None
-    for line in path.read_text(encoding="utf-8").splitlines():
-        commit = json.loads(line)
-        when = datetime.fromisoformat(commit["date"])
-        seconds = (when - before).total_seconds() if before else 0.0
-        before = when
-        yield Work(type="commit", data=commit, agent="git", seconds=max(0.0, seconds))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """An operation of a real history."""
+
+    kind: str
+    data: Json
+    time: datetime
 
 
-def own_commits(checkout: Path) -> list[Work]:
-    """Read a checkout's git history, oldest first, as operations; empty if it has none."""
+def recordings(data: Path) -> dict[str, list[Recorded]]:
+    """Read the recordings in a folder by name: `agent_sessions`, git histories as `git_…`, talks as `locomo_dev`."""
+    read = {data / "agent-sessions.jsonl": _agent_sessions, data / "locomo-dev.json": _talks}
+    read |= dict.fromkeys(data.glob("git/*.jsonl"), _commits)
+    found = {path.relative_to(data): history(path) for path, history in read.items() if path.exists()}
+    return {"_".join(name.with_suffix("").parts).replace("-", "_"): found[name] for name in sorted(found)}
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    return map(json.loads, path.read_text(encoding="utf-8").splitlines())
+
+
+def _commits(path: Path) -> list[Recorded]:
+    return [Recorded(kind="commit", data=row, time=datetime.fromisoformat(row["date"])) for row in _rows(path)]
+
+
+def _agent_sessions(path: Path) -> list[Recorded]:
+    """Read the messages and tool outputs of recorded agent sessions."""
+    history = []
+    for row in _rows(path):
+        tool = {"tool": row["tool"]} if row.get("tool") else {}
+        data = {"role": row["role"], **tool, ("output" if tool else "text"): row["text"]}
+        history.append(Recorded(kind=row["type"], data=data, time=datetime.fromisoformat(row["timestamp"])))
+    return history
+
+
+def _talks(path: Path) -> list[Recorded]:
+    """Read the turns of recorded conversations."""
+    samples = json.loads(path.read_text(encoding="utf-8"))
+    turns = (turn for sample in samples for session in sample["sessions"] for turn in session["turns"])
+    return [
+        Recorded(kind="message", data={"speaker": turn["speaker"], "text": turn["text"]},
+                 time=START + timedelta(seconds=30 * number))
+        for number, turn in enumerate(turns)
+    ]  # fmt: skip
+
+
+def own_history(checkout: Path) -> list[Recorded]:
+    """Read a checkout's git history, oldest first; empty if it has none."""
     try:
-        commits = list(open_git_history(checkout).operations)
+        commits = open_git_history(checkout).operations
+        return [Recorded(kind=each.type, data=each.data, time=each.timestamp or START) for each in commits]
     except HistoryError:
         return []
-    times = [commit.timestamp or START for commit in commits]
+
+
+def paced(history: Sequence[Recorded]) -> list[Work]:
+    """Return the operations of a git history with the pauses between them."""
+    times = [each.time for each in history]
     pauses = [0.0, *(max(0.0, (after - before).total_seconds()) for before, after in pairwise(times))]
     return [
-        Work(type="commit", data=commit.data, agent="git", seconds=seconds)
-        for commit, seconds in zip(commits, pauses, strict=True)
+        Work(type=each.kind, data=each.data, agent="git", seconds=seconds)
+        for each, seconds in zip(history, pauses, strict=True)
     ]
 
 

@@ -10,6 +10,7 @@ import random
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -97,11 +98,8 @@ def examine(
         notes: Notes that a person has written into documents.
         removed: Numbers of facts that a person's edits keep out of the documents.
     """
-    database = Database(project / HOME / "obra.db")
-    try:
+    with closing(Database(project / HOME / "obra.db")) as database:
         return list(_Examination(project / HOME, memory, database).violations(acknowledged, notes, removed))
-    finally:
-        database.close()
 
 
 def examine_work(memory: OrchestratorContextManager, acknowledged: Mapping[str, int]) -> Iterator[Violation]:

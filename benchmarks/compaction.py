@@ -12,9 +12,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._dialogues import KINDS, Judged, after_compactions, is_unread, judge_dialogue, load_dialogues
 from benchmarks._harness import CHECKOUT, Options, Report, Target, run, say
+from benchmarks._operations import Recorded, own_history, recordings
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.build import open_git_history
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.facts.extraction import find_in_operations
 from orchestra_mem.core.identifiers import missing_identifiers
@@ -31,7 +29,7 @@ from orchestra_mem.core.summaries.extractive import Passage, extract, render
 from orchestra_mem.core.summaries.kept import body_of
 from orchestra_mem.core.text import STOP_WORDS, squeeze, stem, visible
 from orchestra_mem.serialize import dump_json
-from orchestra_mem.types import Json, Operation, Summary
+from orchestra_mem.types import Operation, Summary
 
 TARGETS: dict[str, Target] = {
     "ratio": ("<=", 0.25),
@@ -44,16 +42,6 @@ TARGETS: dict[str, Target] = {
 _HERE = Path(__file__).resolve().parent
 _QUICK_OPERATIONS = 400
 _QUICK_DIALOGUES = 30
-_START = datetime(2024, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
-    """An operation of a history, before it is recorded."""
-
-    kind: str
-    data: Json
-    time: datetime
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,66 +62,14 @@ class Tally:
 def measure(options: Options, report: Report) -> None:
     """Measure histories, conversations and dialogues."""
     tallies: dict[str, Tally] = {}
-    for name, history in _histories(options):
+    for name, whole in {"own_git": own_history(CHECKOUT), **recordings(options.data)}.items():
+        history = whole[:_QUICK_OPERATIONS] if options.quick else whole
         say(f"history {name}: {len(history):,} operations")
         tallies[name] = _compacted(history)
         _report_history(report, name, tallies[name])
     _report_total(report, list(tallies.values()))
     _measure_locomo(options, report)
     _measure_dialogues(options, report)
-
-
-def _histories(options: Options) -> Iterator[tuple[str, list[Recorded]]]:
-    yield "own_git", _cut(_own_history(), options)
-    for path in sorted((options.data / "git").glob("*.jsonl")):
-        yield f"git_{path.stem.replace('-', '_')}", _cut(read_git_recording(path), options)
-    for name, read in (("agent-sessions.jsonl", read_agent_sessions), ("locomo-dev.json", read_talks)):
-        path = options.data / name
-        if path.exists():
-            yield path.stem.replace("-", "_"), _cut(read(path), options)
-        else:
-            report_missing = f"{path} is missing: name the folder of recordings with --data"
-            say(report_missing)
-
-
-def _cut(history: list[Recorded], options: Options) -> list[Recorded]:
-    return history[:_QUICK_OPERATIONS] if options.quick else history
-
-
-def _own_history() -> list[Recorded]:
-    found = open_git_history(CHECKOUT).operations
-    return [Recorded(kind=op.type, data=op.data, time=op.timestamp or _START) for op in found]
-
-
-def read_git_recording(path: Path) -> list[Recorded]:
-    """Read the commits of a recorded git history."""
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [Recorded(kind="commit", data=row, time=datetime.fromisoformat(row["date"])) for row in rows]
-
-
-def read_agent_sessions(path: Path) -> list[Recorded]:
-    """Read the messages and tool outputs of recorded agent sessions."""
-    history = []
-    for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        tool = {"tool": row["tool"]} if row.get("tool") else {}
-        data = {"role": row["role"], **tool, ("output" if tool else "text"): row["text"]}
-        history.append(Recorded(kind=row["type"], data=data, time=datetime.fromisoformat(row["timestamp"])))
-    return history
-
-
-def read_talks(path: Path) -> list[Recorded]:
-    """Read the turns of recorded conversations."""
-    turns = [
-        turn
-        for sample in json.loads(path.read_text(encoding="utf-8"))
-        for session in sample["sessions"]
-        for turn in session["turns"]
-    ]
-    return [
-        Recorded(kind="message", data={"speaker": turn["speaker"], "text": turn["text"]},
-                 time=_START + timedelta(seconds=30 * number))
-        for number, turn in enumerate(turns)
-    ]  # fmt: skip
 
 
 def _compacted(history: list[Recorded]) -> Tally:

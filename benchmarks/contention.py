@@ -7,9 +7,7 @@ pipe; at the end the complete memory is examined as after a crash (`_survival.py
 
 from __future__ import annotations
 
-import logging
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -221,10 +219,9 @@ def check(project: Path, acknowledged: dict[str, int], report: Report, errors: l
 
 def measure(options: Options, report: Report) -> None:
     """Run the undisturbed and the disturbed phase, and examine the memory after them."""
-    logging.getLogger("orchestra_mem").addHandler(logging.NullHandler())
     seconds = 8.0 if options.quick else 40.0
-    folder = Path(tempfile.mkdtemp(prefix="contention-"))
-    try:
+    with tempfile.TemporaryDirectory(prefix="contention-") as project:
+        folder = Path(project)
         open_memory(folder, config=CONFIG, counter=_COUNTER).close()
         phases = {}
         for name, disturbed in (("calm", False), ("disturbed", True)):
@@ -238,8 +235,6 @@ def measure(options: Options, report: Report) -> None:
             report.percentiles(f"{name}_record", seen.record_ms, (50, 99), note="one of 32 concurrent callers")
         for key in ("refresh", "flush", "kill"):
             report.add(f"{key}_count", phases["disturbed"].counts[key], note="during the disturbed phase")
-    finally:
-        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import logging
 import os
 import random
 import select
-import shutil
 import signal
 import sys
 import tempfile
@@ -232,19 +231,17 @@ class Round:
 def play(number: int, known: Mapping[str, Points]) -> Round:
     """Play one round in a new folder; `known` maps the project's durability to its write points."""
     durability = DURABILITIES[number % len(DURABILITIES)]
-    folder = Path(tempfile.mkdtemp(prefix="crash-", dir=_PARENT))
-    try:
+    with tempfile.TemporaryDirectory(prefix="crash-", dir=_PARENT) as folder:
+        project = Path(folder)
         played = Round(
             number=number,
-            project=folder,
+            project=project,
             points=known[durability],
-            old=be_born(folder, durability),
-            person=Person(folder / HOME, random.Random(f"person {number}")),
+            old=be_born(project, durability),
+            person=Person(project / HOME, random.Random(f"person {number}")),
         )
         played.play()
         return played
-    finally:
-        shutil.rmtree(folder)
 
 
 def all_points() -> dict[str, Points]:

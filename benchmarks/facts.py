@@ -34,7 +34,7 @@ from benchmarks._facts import (
     operations_of,
 )
 from benchmarks._harness import Options, Report, Target, find_model, run, say
-from benchmarks.compaction import Recorded, read_agent_sessions, read_git_recording, read_talks
+from benchmarks._operations import Recorded, recordings
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.compression.fact_reader import quotes_of
 from orchestra_mem.compression.timeouts import ModelWithTimeout
@@ -133,11 +133,11 @@ def tally_with_model(records: Sequence[Record], name: str) -> tuple[Tally, Tally
         said = "\n".join(speech_of(operation) for operation, _ in operations)
         quotes = quotes_of(said, patient, counter=counter, cancelled=lambda: False)
         found = find_in_operations([operation for operation, _ in operations])
-        for (operation, lines), facts in zip(operations, found, strict=True):
+        more = find_quoted([operation for operation, _ in operations], quotes)
+        for (_, lines), facts, quoted in zip(operations, found, more, strict=True):
             _add(without, record, lines, facts)
             texts = {fact.text for fact in facts}
-            quoted = [fact for fact in find_quoted(operation, quotes) if fact.text not in texts]
-            _add(with_model, record, lines, [*facts, *quoted])
+            _add(with_model, record, lines, [*facts, *(fact for fact in quoted if fact.text not in texts)])
     model.close()
     return without, with_model
 
@@ -313,13 +313,13 @@ def measure(options: Options, report: Report) -> None:
 
 def _measure_recordings(options: Options, report: Report) -> None:
     data = options.data
-    commits = sorted((data / "git").glob("*.jsonl"))
-    recordings = {
-        "talk": read_talks(data / "locomo-dev.json") if (data / "locomo-dev.json").exists() else [],
-        "commits": [each for path in commits for each in read_git_recording(path)],
-        "sessions": read_agent_sessions(file) if (file := data / "agent-sessions.jsonl").exists() else [],
+    histories = recordings(data)
+    found = {
+        "talk": histories.get("locomo_dev", []),
+        "commits": [each for name, history in histories.items() if name.startswith("git_") for each in history],
+        "sessions": histories.get("agent_sessions", []),
     }
-    for name, recorded in recordings.items():
+    for name, recorded in found.items():
         if recorded:
             share, characters = kept_share(recorded)
             report.add(f"kept_share_{name}", share, n=characters, note="share of all characters of recordings")

@@ -55,8 +55,6 @@ MAIN_WINDOW = 128_000
 class Growth:
     """Measurements of one long session. `documents`: (operations, tokens) of the session document over time."""
 
-    early_ms: list[float] = field(default_factory=list)
-    late_ms: list[float] = field(default_factory=list)
     largest_context: int = 0
     contexts: int = 0
     documents: list[tuple[int, int]] = field(default_factory=list)
@@ -80,11 +78,7 @@ def grow(length: Length) -> Growth:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=config, clock=clock) as memory:
         for number, work in enumerate(islice(works, length.operations), start=1):
-            took = timed(memory, clock, work)
-            if FIRST < number <= FIRST + length.sample:
-                growth.early_ms.append(took)
-            if number > length.operations - length.sample:
-                growth.late_ms.append(took)
+            timed(memory, clock, work)
             if number % CONTEXT_EVERY == 0:
                 context = memory.get_orchestrator_context("task_execution")
                 growth.largest_context = max(growth.largest_context, context.tokens)
@@ -135,7 +129,6 @@ from benchmarks._operations import Generator, WorkClock
 from orchestra_mem import open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 rss = psutil.Process().memory_info
-imported = rss().rss
 open_counter().count("the ranks are loaded with the first count")
 loaded, clock = rss().rss, WorkClock()
 with tempfile.TemporaryDirectory() as folder, open_memory(folder, clock=clock) as memory:
@@ -146,22 +139,20 @@ with tempfile.TemporaryDirectory() as folder, open_memory(folder, clock=clock) a
         if number % 10 == 0:
             memory.get_orchestrator_context("task_execution")
         most = max(most, rss().rss)
-print(imported, loaded, most)
+print(loaded, most)
 """
 RSS_OPERATIONS = 10_000
 
 
 def measure_memory(quick: bool, report: Report) -> None:
     """Measure the peak resident memory of fresh processes that record 10,000 operations with default settings."""
-    beyond, with_ranks = list[float](), list[float]()
+    beyond: list[float] = []
     for _ in range(1 if quick else 5):
         say("growth: memory of a fresh process")
-        imported, loaded, most = (int(part) / 2**20 for part in fresh(RSS, str(RSS_OPERATIONS)).split())
+        loaded, most = (int(part) / 2**20 for part in fresh(RSS, str(RSS_OPERATIONS)).split())
         beyond.append(most - loaded)
-        with_ranks.append(most - imported)
     note = f"highest during {RSS_OPERATIONS:,} records, minus imports and tokenizer ranks; median of processes"
     report.add("rss_beyond_imports_mb", statistics.median(beyond), n=len(beyond), note=note)
-    report.add("rss_beyond_imports_and_ranks_mb", statistics.median(with_ranks), n=len(beyond), note="with the ranks")
 
 
 def measure(options: Options, report: Report) -> None:
@@ -172,9 +163,8 @@ def measure(options: Options, report: Report) -> None:
         add_growth(report, f"_{window}", length, growth)
     length, main = results[MAIN_WINDOW]
     figures = report.figures
-    report.add(
-        "record_slowdown", figures[f"record_slowdown_{MAIN_WINDOW}"].value, n=length.sample, note="p50 end / start"
-    )
+    slowdown = figures[f"record_slowdown_{MAIN_WINDOW}"].value
+    report.add("record_slowdown", slowdown, n=length.sample, note="p50 of this session / of a new one, alternating")
     shares = {window: figures[f"context_tokens_max_share_{window}"].value for window in results}
     worst = max(shares, key=lambda window: shares[window])
     report.add("context_tokens_max_share", shares[worst], n=sum(g.contexts for _, g in results.values()),
@@ -187,11 +177,10 @@ def measure(options: Options, report: Report) -> None:
 
 def add_growth(report: Report, suffix: str, length: Length, growth: Growth) -> None:
     """Report one session."""
-    early, late = percentile(growth.early_ms, 50), percentile(growth.late_ms, 50)
-    report.add(f"record_slowdown{suffix}", late / early, n=len(growth.late_ms), note=f"p50 of {early:.2f} ms at first")
+    fresh_p50 = percentile(growth.fresh_ms, 50)
     report.add(
-        f"record_slowdown_side_by_side{suffix}", percentile(growth.beside_ms, 50) / percentile(growth.fresh_ms, 50),
-        n=len(growth.beside_ms), note="compared with a new session, alternating",
+        f"record_slowdown{suffix}", percentile(growth.beside_ms, 50) / fresh_p50, n=len(growth.beside_ms),
+        note=f"a new session, alternating, takes {fresh_p50:.2f} ms",
     )  # fmt: skip
     report.add(
         f"context_tokens_max_share{suffix}", growth.largest_context / length.window, n=growth.contexts,

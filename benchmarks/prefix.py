@@ -9,19 +9,17 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
-import tiktoken
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import CHECKOUT, Options, Report, Target, find_model, run, say
-from benchmarks._operations import Generator, Work, WorkClock, again, own_commits, recorded_commits
+from benchmarks._operations import Generator, Work, WorkClock, again, own_history, paced, recordings
 from orchestra_mem import open_memory
-from orchestra_mem.adapters.tokenizers import ENCODING
 from orchestra_mem.core.context.items import Part
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.model_types import Message, Role
@@ -29,8 +27,6 @@ from orchestra_mem.model_types import Message, Role
 TARGETS: dict[str, Target] = {"prefix_kept": (">=", 0.99), "reprocessed_ratio": ("<=", 0.2)}
 WINDOWS = (8_192, 32_768, 128_000)
 OPERATIONS = 1_000
-# A quick run compares tokens of every 25th pair only; bytes are always compared for all pairs.
-QUICK_TOKENS_EVERY = 25
 # The model reads consecutive contexts in this window, starting when working memory is full.
 MODEL_WINDOW = 4_096
 MODEL_BEGINS_AT = 20
@@ -42,14 +38,12 @@ Source = Callable[[], Iterator[Work]]
 
 @dataclass(slots=True)
 class Kept:
-    """Shared prefixes of consecutive contexts, in bytes and tokens; `of` is the total that could be shared."""
+    """Shared prefixes of consecutive contexts in bytes; `of` is the total that could be shared."""
 
     bytes: int = 0
     of_bytes: int = 0
     bytes_at_borders: int = 0
     of_bytes_at_borders: int = 0
-    tokens: int = 0
-    of_tokens: int = 0
     steps: int = 0
     epochs: set[int] = field(default_factory=set)
 
@@ -64,51 +58,32 @@ class Kept:
         of = self.of_bytes + self.of_bytes_at_borders
         return (self.bytes + self.bytes_at_borders) / of if of else 0.0
 
-    def compare(self, before: OrchestratorContext, after: OrchestratorContext, *, tokens: bool) -> None:
+    def compare(self, before: OrchestratorContext, after: OrchestratorContext) -> None:
         """Add one step from a context to the next."""
-        old, new = before.render(), after.render()
-        old_bytes = old.encode("utf-8", "surrogatepass")
-        common = common_start(old_bytes, new.encode("utf-8", "surrogatepass"))
+        old, new = (context.render().encode("utf-8", "surrogatepass") for context in (before, after))
+        differs = (at for at, (was, now) in enumerate(zip(old, new, strict=False)) if was != now)
+        common = len(old) if new.startswith(old) else next(differs, len(new))
         if before.epoch != after.epoch:
             self.bytes_at_borders += common
-            self.of_bytes_at_borders += len(old_bytes)
+            self.of_bytes_at_borders += len(old)
             return
         self.steps += 1
         self.bytes += common
-        self.of_bytes += len(old_bytes)
-        if tokens:
-            encode = tiktoken.get_encoding(ENCODING).encode_ordinary
-            had, have = encode(old), encode(new)
-            self.tokens += common_start(had, have)
-            self.of_tokens += len(had)
+        self.of_bytes += len(old)
 
 
-def common_start(one: bytes | list[int], other: bytes | list[int]) -> int:
-    """Return the length of the common prefix of two sequences."""
-    if other[: len(one)] == one:
-        return len(one)
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[:middle] == other[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def replay(source: Source, window: int, operations: int, tokens_every: int) -> Kept:
+def replay(source: Source, window: int, operations: int) -> Kept:
     """Record operations into a new memory, and compare the context after each with the previous context."""
     kept, clock = Kept(), WorkClock()
     config = {"orchestrator": {"context_window": {"max_tokens": window}}}
     with tempfile.TemporaryDirectory() as folder, open_memory(folder, config=config, clock=clock) as memory:
         before: OrchestratorContext | None = None
-        for number, work in enumerate(islice(again(source), operations)):
+        for work in islice(again(source), operations):
             clock.advance(work.seconds)
             memory.record_operation(work.type, work.data, agent=work.agent)
             after = memory.get_orchestrator_context("task_execution")
             if before is not None:
-                kept.compare(before, after, tokens=number % tokens_every == 0)
+                kept.compare(before, after)
             kept.epochs.add(after.epoch)
             before = after
     return kept
@@ -117,14 +92,14 @@ def replay(source: Source, window: int, operations: int, tokens_every: int) -> K
 def sources(data: Path, report: Report) -> dict[str, Source]:
     """Return the histories to replay by name: generated work, recorded histories, and the checkout's own."""
     found: dict[str, Source] = {"generated": Generator(1).works}
-    recordings = sorted((data / "git").glob("*.jsonl"))
-    for path in recordings:
-        found[path.stem.replace("-", "_")] = partial(recorded_commits, path)
-    if not recordings:
+    histories = {name: history for name, history in recordings(data).items() if name.startswith("git_")}
+    for name, history in histories.items():
+        found[name.removeprefix("git_")] = partial(iter, paced(history))
+    if not histories:
         report.note(f"No recorded histories in {data / 'git'}: name the folder of recordings with --data.")
-    own = own_commits(CHECKOUT)
+    own = own_history(CHECKOUT)
     if own:
-        found["own_history"] = partial(iter, own)
+        found["own_history"] = partial(iter, paced(own))
     else:
         report.note(f"{CHECKOUT} has no git history to replay.")
     return found
@@ -160,18 +135,15 @@ def measure_model(source: tuple[str, Source], options: Options, report: Report) 
         report.unmeasured("reprocessed_ratio", "needs --model, a model that reads contexts")
         return
     name, replayed = source
-    model = find_model(options.model, context_tokens=2 * MODEL_WINDOW)
     asked = contexts(replayed, MODEL_QUICK_CALLS if options.quick else MODEL_CALLS)
     evaluated, seconds = {}, {}
-    try:
+    with closing(find_model(options.model, context_tokens=2 * MODEL_WINDOW)) as model:
         for order in (as_they_are, newest_first):
             say(f"prefix: {model.name} reads {len(asked)} contexts of {name}, {order.__name__}")
             said = [model.generate(order(context), max_tokens=1) for context in asked]
             # Skip the first context, which the model evaluates completely in either order.
             evaluated[order.__name__] = sum(each.evaluated_tokens for each in said[1:])
             seconds[order.__name__] = sum(each.prompt_s for each in said[1:])
-    finally:
-        model.close()
     calls = len(asked) - 1
     whole = f"{model.name}, {name}, window of {MODEL_WINDOW:,} tokens"
     report.add("reprocessed_ratio", evaluated["as_they_are"] / evaluated["newest_first"], n=calls, note=whole)
@@ -187,18 +159,15 @@ def measure(options: Options, report: Report) -> None:
     if options.quick:
         # Generated work and one real history: the last one is the checkout's own, if it has one.
         found = dict([*list(found.items())[:1], *list(found.items())[-1:]])
-    every = QUICK_TOKENS_EVERY if options.quick else 1
     results: dict[str, Kept] = {}
     for window in WINDOWS:
         for name, source in found.items():
             say(f"prefix: {name}, window of {window:,} tokens")
-            results[f"{name}_{window}"] = replay(source, window, OPERATIONS, every)
+            results[f"{name}_{window}"] = replay(source, window, OPERATIONS)
     worst = min(results, key=lambda name: results[name].share)
     steps = sum(kept.steps for kept in results.values())
     whole = f"lowest of {len(results)} replays of {OPERATIONS:,} operations"
     report.add("prefix_kept", results[worst].share, n=steps, note=f"{whole}: {worst}; bytes, within epochs")
-    tokens = [kept.tokens / kept.of_tokens for kept in results.values() if kept.of_tokens]
-    report.add("prefix_kept_tokens", min(tokens), n=len(tokens), note="tokens of cl100k_base, within epochs")
     report.add("epochs", sum(len(kept.epochs) for kept in results.values()), n=len(results), note="of all replays")
     overall = min(kept.overall for kept in results.values())
     report.add("prefix_kept_overall", overall, n=steps, note="lowest share of bytes over all steps, with epoch borders")

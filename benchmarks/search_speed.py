@@ -7,7 +7,6 @@ the questions and of the texts are new to the process.
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 import time
@@ -111,8 +110,8 @@ class Growing:
 
 def measure(options: Options, report: Report) -> None:
     """Grow the index from size to size, and search it at each."""
-    folder = Path(tempfile.mkdtemp(prefix="search-speed-"))
-    try:
+    with tempfile.TemporaryDirectory(prefix="search-speed-") as place:
+        folder = Path(place)
         embedder = WordLlamaEmbedder()
         embedder.embed(["loaded"])
         index = DiskSearchIndex(folder, index_text, analysis_version=ANALYSIS_VERSION, words=embedder)
@@ -130,8 +129,6 @@ def measure(options: Options, report: Report) -> None:
             measure_dense(growing, report, name, [question for question, _ in questions])
             measure_loading(growing, report, name, questions[0][0])
         index.close()
-    finally:
-        shutil.rmtree(folder)
     report.note(
         f"Exact search up to {APPROXIMATE_FROM:,} vectors, then by codes of 8 bits per number. Recall counts the "
         "first 10 of an exact search by NumPy. FAISS uses one thread. `cpu` is processor time."

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import Options, Report, Target, find_model, run, say
-from benchmarks.compaction import Recorded, read_agent_sessions, read_git_recording
+from benchmarks._operations import Recorded, recordings
 from orchestra_mem import OrchestratorContextManager, open_memory
 from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.entries import plain_text
@@ -165,14 +165,11 @@ def measure(options: Options, report: Report) -> None:
 
 
 def _histories(options: Options) -> dict[str, list[Recorded]]:
-    found: dict[str, list[Recorded]] = {}
-    agents = options.data / "agent-sessions.jsonl"
-    if agents.exists():
-        found["agent_sessions"] = read_agent_sessions(agents)
-    for path in sorted((options.data / "git").glob("*.jsonl"))[: 1 if options.quick else None]:
-        found[f"git_{path.stem}"] = read_git_recording(path)
+    found = recordings(options.data)
+    found.pop("locomo_dev", None)
     most = _QUICK_OPERATIONS if options.quick else _OPERATIONS
-    return {name: history[:most] for name, history in found.items()}
+    names = list(found)[: 2 if options.quick else None]
+    return {name: found[name][:most] for name in names}
 
 
 def _compact(folder: Path, history: Sequence[Recorded]) -> None:

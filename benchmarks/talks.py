@@ -20,6 +20,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -325,20 +326,17 @@ def driven(talk: Talk) -> tuple[list[Verdict], bool]:
     """Drive a dialogue with the simulated user; return the verdicts, and whether the final state is right."""
     choices: dict[int, int] = {}
     while True:
-        with tempfile.TemporaryDirectory() as folder:
-            stage, verdicts = Stage(Path(folder)), list[Verdict]()
-            try:
-                for place, line in enumerate(talk.lines):
-                    choice = choices.get(place, 0)
-                    verdict = stage.say(line, choice)
-                    if verdict.offered and choice != NO and not verdict.right:
-                        choices[place] = choice + 1 if choice + 1 < verdict.offered else NO
-                        break
-                    verdicts.append(verdict)
-                else:
-                    return verdicts, stage.ended_right
-            finally:
-                stage.close()
+        verdicts = list[Verdict]()
+        with tempfile.TemporaryDirectory() as folder, closing(Stage(Path(folder))) as stage:
+            for place, line in enumerate(talk.lines):
+                choice = choices.get(place, 0)
+                verdict = stage.say(line, choice)
+                if verdict.offered and choice != NO and not verdict.right:
+                    choices[place] = choice + 1 if choice + 1 < verdict.offered else NO
+                    break
+                verdicts.append(verdict)
+            else:
+                return verdicts, stage.ended_right
 
 
 def measure(options: Options, report: Report) -> None:

@@ -6,17 +6,17 @@ come from llama-cpp-python's own class with the whole model loaded; it shares on
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks._harness import Options, Report, Target, model_path, percentile, run, say
+from benchmarks._operations import recordings
 from orchestra_mem.adapters.llama import GgufVocabulary
 from orchestra_mem.adapters.llama.library import load_library
 from orchestra_mem.adapters.tokenizers import Calibration, EstimateCounter, TiktokenCounter
@@ -38,27 +38,17 @@ LEAST_TOKENS = 20
 def recorded_texts(data: Path) -> dict[str, list[str]]:
     """Read the recorded texts by source; empty if there are no recordings."""
     found: dict[str, list[str]] = {}
-    sessions = data / "agent-sessions.jsonl"
-    if sessions.exists():
-        found["sessions"] = [str(step["text"]) for step in _lines(sessions)]
-    histories = sorted((data / "git").glob("*.jsonl"))
-    if histories:
-        found["commits"] = [f"{each['subject']}\n\n{each['body']}" for path in histories for each in _lines(path)]
-    talks = data / "locomo-dev.json"
-    if talks.exists():
-        found["talks"] = [
-            f"{turn['speaker']}: {turn['text']}"
-            for talk in json.loads(talks.read_text(encoding="utf-8"))
-            for session in talk["sessions"]
-            for turn in session["turns"]
-        ]
+    for name, history in recordings(data).items():
+        found.setdefault(name.partition("_")[0], []).extend(_text_of(each.data) for each in history)
     return found
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)
+def _text_of(data: Any) -> str:
+    if "subject" in data:
+        return f"{data['subject']}\n\n{data['body']}"
+    if "speaker" in data:
+        return f"{data['speaker']}: {data['text']}"
+    return str(data.get("output") or data["text"])
 
 
 def drawn(sources: dict[str, list[str]], count: int) -> list[str]:
