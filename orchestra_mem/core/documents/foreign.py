@@ -59,13 +59,13 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     wordings: defaultdict[str, list[str]] = defaultdict(list)
     for number, words in (*known, *((number, _bare(each)) for number, texts in ledger.items() for each in texts)):
         wordings[number].append(words)
-    lines, counts = owned_lines(text), Counter(line.key for line in owned_lines(own[0]))
+    counts = Counter(line.key for line in owned_lines(own[0]))
     changed: dict[int, str | None] = {}
-    for line, (said, *_) in zip(lines, _words_of(lines), strict=True):
+    for line, (said, *_) in _with_words(owned_lines(text), numbered=True):
         if not line.plan and line.section not in _FACTS:
             continue
         is_copy = line.key in standing and counts[line.key] == 1 and (line.key, said) not in known
-        is_hidden = line.key[:1] in _LETTERS and line.key not in numbers and not (line.plan and not line.plan.title)
+        is_hidden = line.key not in numbers and not (line.plan and not line.plan.title)
         if is_copy or (is_hidden and not any(_same(said, each) for each in wordings[line.key])):
             is_reference = not line.plan and _is_reference(said, wordings[line.key])
             row = _NUMBER.sub(r"\g<0>.", line.row) if is_reference else _unnumbered(line, {})
@@ -81,7 +81,7 @@ def taken_in(text: str, before: str, told: Wordings) -> str:
     text = _gathered(_GIT_ROW.sub("", text) if "<<<<<<< " in text else text)
     if has_work(text) or has_work(before):
         text, before = with_work_heading(text), with_work_heading(before)
-    lines, there = owned_lines(text), {*split_lines(before)}
+    there = {*split_lines(before)}
     own = {line.key: line.row for line in reversed(owned_lines(before)) if line.key}
     known = {_bare(words): number for number, wordings in told.items() for words in wordings if words}
     known |= {words: number for number, words in _numbered(before)}
@@ -90,7 +90,7 @@ def taken_in(text: str, before: str, told: Wordings) -> str:
     cut = {words: number for words, number in known.items() if words.endswith(_CUT)}
     changed: dict[int, str | None] = {}
     new: set[int] = set()
-    for line, words in zip(lines, _words_of(lines), strict=True):
+    for line, words in _with_words(owned_lines(text)):
         if not line.key and line.row in there:
             continue
         key = line.key if line.key[:1] in ("=", "-", "@") else _known(words, known, cut)
@@ -124,19 +124,20 @@ def _is_reference(said: str, wordings: Sequence[str]) -> bool:
 
 def _numbered(text: str) -> set[tuple[str, str]]:
     """Return the numbers of the facts and items in a text, each with its words."""
-    lines = owned_lines(text)
-    return {
-        (line.key, words[0]) for line, words in zip(lines, _words_of(lines), strict=True) if line.key[:1] in _LETTERS
-    }
+    return {(line.key, words[0]) for line, words in _with_words(owned_lines(text), numbered=True)}
 
 
-def _words_of(lines: Sequence[OwnedLine]) -> Iterator[list[str]]:
-    """Yield the words by which each line may be known: those of a work item, if it is one, then those of a fact."""
+def _with_words(lines: Sequence[OwnedLine], *, numbered: bool = False) -> Iterator[tuple[OwnedLine, list[str]]]:
+    """Yield lines with the words by which each may be known: those of a work item, if it is one, then those of a fact.
+
+    `numbered`: Yield only lines with the number of a fact or item.
+    """
     titles = {line.place: said_title(line.plan.title) for line in lines if line.plan}
     for line in lines:
-        title = titles.get(line.place, "")
-        words = [_bare(f"{titles.get(line.plan.under, '')}\n{title}")] if line.plan else []
-        yield [*words, *([_bare(line.fact.text)] if line.fact else ())] or [""]
+        if not numbered or line.key[:1] in _LETTERS:
+            title = titles.get(line.place, "")
+            words = [_bare(f"{titles.get(line.plan.under, '')}\n{title}")] if line.plan else []
+            yield line, [*words, *([_bare(line.fact.text)] if line.fact else ())] or [""]
 
 
 def _bare(words: str) -> str:
