@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
 
 from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.conflicts import faults
@@ -126,7 +127,8 @@ def _second_fronts(text: str) -> Iterator[tuple[int, str]]:
     if rest.startswith("---") and front_matter_fault(rest) is None:
         yield text.count("\n", 0, start) + 1, problem
         start += len(rest) - len(without_front_matter(rest))
-    rows = [text.count("\n", 0, match.start()) for match in _FRONT_BELOW.finditer(text, start)]
+    places = [0, *(match.start() for match in _FRONT_BELOW.finditer(text, start))]
+    rows = [*accumulate(text.count("\n", above, place) for above, place in pairwise(places))]
     fenced = fenced_rows(text) if rows else ()
     yield from ((row + 1, problem) for row in rows if row not in fenced)
 

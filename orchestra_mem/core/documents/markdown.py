@@ -134,6 +134,7 @@ def fenced_rows(text: str) -> set[int]:
     """Return the rows of a block's closed code fences, from 0; a fence in a list item may be indented."""
     found: set[int] = set()
     unclosed: set[tuple[str, str]] = set()
+    row = counted = 0
     opening = _FENCE.search(text) if "```" in text or "~~~" in text else None
     while opening:
         at, fence = opening.end(), (opening["indent"], opening["fence"])
@@ -143,7 +144,9 @@ def fenced_rows(text: str) -> set[int]:
             unclosed.add(fence)
         if closing:
             unclosed.discard(fence)
-            found.update(range(text.count("\n", 0, opening.start()), text.count("\n", 0, closing.start()) + 1))
+            first = row + text.count("\n", counted, opening.start())
+            row, counted = first + text.count("\n", opening.start(), closing.start()), closing.start()
+            found.update(range(first, row + 1))
             at = closing.end()
         opening = _FENCE.search(text, at)
     return found
