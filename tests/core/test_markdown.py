@@ -119,16 +119,6 @@ def test_headings_are_those_that_commonmark_sees(lines: list[str], end: str) -> 
     assert headings(text) == commonmark_headings(text)
 
 
-def test_underlined_headings_are_read_about_as_quickly_as_others() -> None:
-    """Underlined headings take about twice the time of headings with marks, as both need no complete parser."""
-    marked, underlined = (
-        min(spent_s(lambda: split_blocks.__wrapped__(text * 20_000)) for _ in range(3))  # noqa: B023
-        for text in ("# abc\n", "a\n===\n")
-    )
-    assert underlined < 4 * marked
-    assert headings("a\n===\n" * 99)[-1] == (1, 197)
-
-
 def test_prose_between_two_rules_is_no_front_matter() -> None:
     """A rule, a blank line and prose are text, even if another rule follows; a blank line before keys is allowed."""
     assert without_front_matter("---\n\na\n\n---\nb") == "---\n\na\n\n---\nb"
