@@ -229,24 +229,23 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return text if text.endswith("\n") else f"{text}\n\n"
 
     def rewrite(self, session: Session, change: Callable[[str], str], *, name: str) -> None:
-        """Replace the document's text with `change(text)`; retry if someone else saves at the same moment."""
-        path = self.place.document(session)
+        """Replace the text of the live or archived document with `change(text)`."""
 
         def replace() -> None:
-            self._look(session)
+            if is_live:
+                self._look(session)
             text = self.store.read_to_change(path)
-            if text is None:
-                raise DocumentConflictError(f"{path} was removed by someone else at this moment")
-            if (new := change(text)) != text:
-                self.store.replace(path, new, expected=text, name=name)
+            if text is None or (new := change(text)) == text:
+                return
+            self.store.replace(path, new, expected=text, name=name)
+            if is_live:
                 self._seen = (session.id, self.store.state(path))
                 self._tokens = None
 
         with self.store.lock():
-            session = self.log.session(session.id)
-            # An archived document, which another process has flushed, must not be created again.
-            if session.status is not SessionStatus.ARCHIVED:
-                self._retried(replace)
+            session = self.log.session(session.id)  # another process may have archived it
+            path, is_live = self.place.present(session), session.status is not SessionStatus.ARCHIVED
+            self._retried(replace)
 
     @staticmethod
     def _retried(write: Callable[[], None]) -> None:
