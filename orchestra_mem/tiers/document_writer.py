@@ -72,9 +72,6 @@ class DocumentWriter:
     Safe to share between threads and processes: a write takes a lock and fails if the file has changed meanwhile.
 
     Attributes:
-        ledger: Records which texts were written and read.
-        path: Returns the path of a document.
-        names: Returns the names of all documents.
         numbered: Takes a document's name and text; returns the text with the numbers of facts or items added to lines
             that people wrote. All other bytes stay.
         told: Takes a document's name; returns the wordings of the ledger's facts and items, to find them in a text that

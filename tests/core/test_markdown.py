@@ -18,7 +18,7 @@ from orchestra_mem.core.documents.markdown import (
     without_front_matter,
 )
 from tests.builders import cases
-from tests.timing import assert_linear, spent_s
+from tests.timing import assert_linear
 
 LINES = st.sampled_from(
     [

@@ -158,8 +158,6 @@ def item_end(rows: Sequence[str], at: int, is_whole: Callable[[str], object]) ->
     """Return where the text of the list item in row `at` ends; rows below that continue it belong to it, if few.
 
     Args:
-        rows: Rows of a block.
-        at: Place of the item's first row.
         is_whole: Takes the first and the last rows so far, in one line; returns whether the text is complete, so that
             what follows is a note.
     """
