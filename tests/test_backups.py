@@ -21,13 +21,13 @@ from orchestra_mem.adapters.config_files import with_values
 from orchestra_mem.adapters.database import Database
 from orchestra_mem.adapters.home import HOME_VARIABLE
 from orchestra_mem.build import load_settings
-from orchestra_mem.core.documents.blame import Writer
 from orchestra_mem.doctor.backups import check_backup, make_backup, restore_backup
 from orchestra_mem.doctor.memory import Health, diagnose
 from orchestra_mem.doctor.moves import move_database
 from orchestra_mem.errors import StorageError
 from orchestra_mem.faces.http.tokens import load_tokens
 from orchestra_mem.stores import EventLog
+from orchestra_mem.tiers.authorship import Writer
 from tests.faces.conftest import Program
 from tests.memories import SMALL, problems_of
 from tests.processes import bound, start

@@ -10,13 +10,13 @@ from itertools import chain
 from pathlib import Path
 
 from orchestra_mem.catalog_types import MemoryItem
-from orchestra_mem.core.documents.blame import names_in
 from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.identifiers import missing_identifiers
 from orchestra_mem.core.search.chunking import Passage, find_passage, passages_of
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.search_types import Hit
+from orchestra_mem.tiers.authorship import names_in
 from orchestra_mem.types import DocumentName, MustKeep, Operation, OperationFilter, Summary
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind
 

@@ -286,12 +286,6 @@ class Ledger(Stored):
             self._database.write("left", "INSERT INTO documents_left (name, text) VALUES (?, ?)", row)
             self._database.write("left", _LEFT_LONG_AGO, (document, _LEFT_BYTES))
 
-    def forget_written_file(self, document: str) -> None:
-        """Delete the text that `keep_written_file` stored last, as it was not written."""
-        newest = "DELETE FROM documents_left WHERE id = (SELECT max(id) FROM documents_left WHERE name = ?)"
-        with self._database.transaction("left"):
-            self._database.write("left", newest, (document,))
-
     def written_files(self, document: str) -> Iterator[str]:
         """Yield the stored full texts of a document, oldest first. Texts beyond a size limit have been deleted."""
         query = "SELECT text FROM documents_left WHERE name = ? ORDER BY id"

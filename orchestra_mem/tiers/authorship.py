@@ -1,21 +1,25 @@
 """Blame: for each line of a document, whether a person or the machine wrote it, and from which operations.
 
 Authors of lines are not recorded but computed: a document's versions are replayed, oldest first, each with its author.
-The live session document is compared with the text that the event log and the ledger produce.
+The live session document is compared with the text that the event log and the ledger produce. A line belongs to the
+author of its current wording. One that was removed and comes back belongs to the author who restored it, since a text
+does not show the lines that it had earlier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from orchestra_mem.catalog_types import MemoryItem
-from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.blame import AddedLine, Origin, Writer, carry, names_in, ranges
+from orchestra_mem.core.documents.alignment import matched_lines, moved_lines, split_lines
+from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.plan_lines import parse_row
-from orchestra_mem.core.documents.signature import digest
+from orchestra_mem.core.documents.signature import digest, written_at
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.session import SessionMemoryManager
@@ -26,6 +30,34 @@ SESSION = "session"
 # Number of a work item's newest events that are searched for a change of a field that the item's line shows.
 _EVENTS = 50
 _TOLD_FIELDS = frozenset({"created", "title", "status", "priority", "parent", "depends_on", "assignee"})
+_NAMES = re.compile(r"(?:\((?!S)|\bSummary (?=S))(?P<kind>op|K|M|S) ?(?P<number>\d{1,18})(?=[),;: ])")
+
+
+class Writer(StrEnum):
+    """Author of a line."""
+
+    PERSON = "person"
+    AGENT = "agent"
+    COMPACTOR = "compactor"
+    MACHINE = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Origin of a line. `operations`: Ranges of operation ids, both ends included, ascending and not adjacent."""
+
+    writer: Writer
+    operations: tuple[tuple[int, int], ...] = ()
+    time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddedLine:
+    """How a line came into a document: who added it, the text's time of writing ("" if none), the heading above it."""
+
+    author: Author
+    time: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,3 +159,32 @@ class Authorship:
             summary = self.session.ledger.summary(named["S"][0])
             return Origin(Writer.COMPACTOR, ((summary.first_operation, summary.last_operation),), summary.created)
         return Origin(Writer.AGENT if named["op"] else Writer.MACHINE, operations, time)
+
+
+def names_in(text: str) -> dict[str, list[int]]:
+    """Find the numbers in the machine's lines, ascending, by kind: `(op 7)`, `(K12)`, `(M4)`, `Summary S3`."""
+    named = {(found["kind"], int(found["number"])) for found in _NAMES.finditer(text)}
+    return {kind: sorted(number for each, number in named if each == kind) for kind in ("op", "K", "M", "S")}
+
+
+def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Group operation ids into ranges; see `Origin.operations`."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(operations)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)
+
+
+def carry(blame: Sequence[AddedLine], old_text: str, new_text: str, author: Author) -> list[AddedLine]:
+    """Return how each line of `author`'s new text came into it; lines that stay or move keep their old `blame`."""
+    old, new, time = split_lines(old_text), split_lines(new_text), written_at(new_text)
+    kept = dict(matched_lines(old, new))
+    came_from = {place: before for before, place in (kept | moved_lines(old, new, kept)).items()}
+    return [
+        blame[came_from[place]] if place in came_from else AddedLine(author, time, block.title)
+        for block in split_blocks(new_text)
+        for place in block.rows
+    ]

@@ -27,12 +27,7 @@ _SINCE = 1  # operation id for `Echoes`: texts noted with `after=0` count as inj
 
 @dataclass(eq=False)
 class CatalogLearner:
-    """Queues exchanges and extracts items from them.
-
-    Attributes:
-        catalog: Receives the items found.
-        store: Keeps the exchanges.
-    """
+    """Queues exchanges in a store and extracts items from them into the catalog."""
 
     catalog: MemoryCatalog
     store: CatalogStore

@@ -56,8 +56,6 @@ class AuditTrail:
     """Records changes and reads of items: a change within the change's transaction, reads later in batches.
 
     Attributes:
-        log: Stores the entries.
-        clock: Returns the present time.
         redacted: Removes secrets from a text.
         can_write_now: Checks whether the database could write without a long wait.
         problem: Why entries wait to be written since an attempt failed, "" if none do.
@@ -135,8 +133,6 @@ class AuditTrail:
         """Count the injections of each item, sorted by agent, then by count, highest first.
 
         Args:
-            agent: Count only injections for this agent.
-            since: Count only injections from this time on.
             unused: An item injected at least this often since its last use gets the warning `unused`.
             share: An item injected `unused` times gets `share` if it has at least this share of the agent's tokens.
         """

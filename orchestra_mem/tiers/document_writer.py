@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -72,9 +72,6 @@ class DocumentWriter:
     Safe to share between threads and processes: a write takes a lock and fails if the file has changed meanwhile.
 
     Attributes:
-        ledger: Records which texts were written and read.
-        path: Returns the path of a document.
-        names: Returns the names of all documents.
         numbered: Takes a document's name and text; returns the text with the numbers of facts or items added to lines
             that people wrote. All other bytes stay.
         told: Takes a document's name; returns the wordings of the ledger's facts and items, to find them in a text that
@@ -252,33 +249,25 @@ class DocumentWriter:
         plans: dict[str, _Plan] = {}
         failed: dict[str, StorageError] = {}
 
-        def plan(name: str) -> None:
-            if found := self._plan(name, texts[name]):
-                plans[name] = found
-
-        def replace(name: str) -> None:
-            path, plan = self.path(name), plans[name]
+        @contextmanager
+        def noting_failure(name: str) -> Iterator[None]:
             try:
-                self.store.replace(path, plan.merged, expected=plan.current, name="document")
-            except StorageError:
-                with suppress(StorageError):
-                    if self.store.read(path) != plan.merged:  # nobody can have opened this text
-                        self.ledger.forget_written_file(name)
-                raise
+                yield
+            except StorageError as error:  # the other documents are still written
+                failed[name] = error
 
-        def all_but_failed(names: Iterable[str], step: Callable[[str], None]) -> None:
-            for name in names:
-                try:
-                    if name not in failed:
-                        step(name)
-                except StorageError as error:  # the other documents are still written
-                    failed[name] = error
-
-        all_but_failed(texts, plan)
         with self.store.syncing_once():
-            all_but_failed(plans, lambda name: self._announce(plans[name], reason))
-            all_but_failed(plans, replace)
-        all_but_failed(plans, lambda name: self._confirm(name, plans[name].text, plans[name].merged))
+            for name, text in texts.items():
+                with noting_failure(name):
+                    if plan := self._plan(name, text):
+                        self._announce(plan, reason)
+                        plans[name] = plan
+            for name, plan in plans.items():
+                with noting_failure(name):
+                    self.store.replace(self.path(name), plan.merged, expected=plan.current, name="document")
+        for name in plans.keys() - failed:
+            with noting_failure(name):
+                self._confirm(name, plans[name].text, plans[name].merged)
         return failed
 
     def _announce(self, plan: _Plan, reason: VersionReason) -> None:

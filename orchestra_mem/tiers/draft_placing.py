@@ -7,7 +7,7 @@ draft stays in the database, marked as placed, until the document shows it, so a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from orchestra_mem.core.documents.markdown import Block
@@ -17,7 +17,7 @@ from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyEr
 from orchestra_mem.job_types import SummaryDraft
 from orchestra_mem.stores import DraftStore
 from orchestra_mem.tiers.session import SessionMemoryManager
-from orchestra_mem.types import Session, SessionStatus
+from orchestra_mem.types import Session
 
 logger = logging.getLogger(__name__)
 
@@ -91,19 +91,10 @@ class DraftPlacer:
                 text = text.replace(draft.base.strip(), draft.text.strip(), 1)
             return text
 
-        self._rewrite(session, change)
+        self.memory.rewrite(session, change, name="improve")
         for summary in placed:
             self.drafts.drop(summary)
         logger.info("%d improved summaries inserted", len(placed))
-
-    def _rewrite(self, session: Session, change: Callable[[str], str]) -> None:
-        if session.status is not SessionStatus.ARCHIVED:
-            self.memory.rewrite(session, change, name="improve")
-            return
-        path = self.memory.place.archive(session)
-        text = self.memory.store.read_to_change(path)
-        if text is not None and (new := change(text)) != text:
-            self.memory.store.replace(path, new, expected=text, name="improve")
 
 
 def _shown(text: str, placed: Mapping[int, SummaryDraft]) -> str:

@@ -41,11 +41,7 @@ class SavedEdit:
 
 
 class EditedDocuments:
-    """Reads and changes documents and their versions. Names are, for example, `project_state` or `catalog/reviewer`.
-
-    Args:
-        writers: Each manages the documents in its `names()`.
-    """
+    """Reads and changes documents and their versions. Names are, for example, `project_state` or `catalog/reviewer`."""
 
     def __init__(self, *writers: DocumentWriter) -> None:
         self.writers = writers

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import accumulate, product
@@ -115,17 +116,12 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             session = self.log.session(session.id)
             if session.status is not SessionStatus.ACTIVE or entries[-1].operation.id <= session.spilled_through:
                 return session.spilled_through  # another process has flushed the session, or spilled these entries
-            for attempt in range(WRITE_TRIES):
+
+            def append() -> None:
                 self._look(session)
-                new = [entry for entry in entries if entry.operation.id > self._appended_through]
-                try:
-                    self._append(session, new)
-                    break
-                except DocumentConflictError:
-                    # An editor replaced the file during the append, so the appended entries are lost: retry.
-                    self._seen = None
-                    if attempt + 1 == WRITE_TRIES:
-                        raise
+                self._append(session, [entry for entry in entries if entry.operation.id > self._appended_through])
+
+            self._retried(append)
             if self._appended_through > session.spilled_through:
                 self.log.set_spilled(session.id, self._appended_through)
             return max(self._appended_through, session.spilled_through)
@@ -233,30 +229,31 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return text if text.endswith("\n") else f"{text}\n\n"
 
     def rewrite(self, session: Session, change: Callable[[str], str], *, name: str) -> None:
-        """Replace the document's text with `change(text)`; retry if someone else saves at the same moment."""
-        path = self.place.document(session)
-        with self.store.lock():
-            session = self.log.session(session.id)
-            if session.status is SessionStatus.ARCHIVED:
-                # Another process has flushed the session: its document is in the archive and must not be recreated.
-                return
-            for attempt in range(WRITE_TRIES):
+        """Replace the text of the live or archived document with `change(text)`."""
+
+        def replace() -> None:
+            if is_live:
                 self._look(session)
-                text = self.store.read_to_change(path)
-                if text is None:
-                    continue
-                new = change(text)
-                if new == text:
-                    return
-                try:
-                    self.store.replace(path, new, expected=text, name=name)
-                except DocumentConflictError:
-                    if attempt + 1 == WRITE_TRIES:
-                        raise
-                    continue
+            text = self.store.read_to_change(path)
+            if text is None or (new := change(text)) == text:
+                return
+            self.store.replace(path, new, expected=text, name=name)
+            if is_live:
                 self._seen = (session.id, self.store.state(path))
                 self._tokens = None
-                return
+
+        with self.store.lock():
+            session = self.log.session(session.id)  # another process may have archived it
+            path, is_live = self.place.present(session), session.status is not SessionStatus.ARCHIVED
+            self._retried(replace)
+
+    @staticmethod
+    def _retried(write: Callable[[], None]) -> None:
+        """Repeat a write that fails because someone else saved the document at the same moment."""
+        for _ in range(WRITE_TRIES - 1):
+            with suppress(DocumentConflictError):
+                return write()
+        return write()
 
     def change_token(self, session: Session) -> tuple[int, FileState | None]:
         """Return a value that stays equal until someone other than this process writes the document."""

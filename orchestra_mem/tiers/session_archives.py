@@ -24,9 +24,7 @@ class SessionArchives:
 
     An archive with a line that the machine did not write is kept, since that line is stored nowhere else.
 
-    Attributes:
-        session: The session tier.
-        changing: Opens a database transaction as a context manager.
+    `changing` opens a database transaction as a context manager.
     """
 
     session: SessionMemoryManager

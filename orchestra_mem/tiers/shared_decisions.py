@@ -50,7 +50,6 @@ class SharedDecisions:
 
     Attributes:
         path: The shared log's document; None if there is no home folder.
-        store, ledger: The project's document store and ledger.
         project: Returns the project's unique id.
         name: The project's name in the shared log.
         sharers: Returns the ids of projects by the numbers of what they shared, as far as the log's database tells.

@@ -31,8 +31,6 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
     Each call stores its change and its events in one transaction before it returns. Nothing is ever deleted.
 
     Attributes:
-        store: Keeps items and events.
-        clock: Returns the present time.
         lock: Reentrant lock that `together` takes before its transaction; other code must take both in this order.
         redacted: Removes secrets from texts by the machine; a person's texts stay as they are.
     """

@@ -32,7 +32,7 @@ from orchestra_mem.ports import Clock
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.edited_text import EditedText
 from orchestra_mem.types import Author, DocumentName, Notice
-from orchestra_mem.work_types import WorkFilter, WorkStatus, WorkTracker
+from orchestra_mem.work_types import WorkFilter, WorkItem, WorkStatus, WorkTracker
 
 logger = logging.getLogger(__name__)
 
@@ -93,26 +93,29 @@ class WorkPlan:
     def _line_now(self, row: str) -> str:
         """Return a plan line with its item's present box, status and progress; return any other row unchanged."""
         line = parse_row(row.strip())
-        if line is None or not (line.number and line.told):
+        item = self._item(line.number) if line and line.number and line.told else None
+        if line is None or item is None:
             return row
+        blockers = self.tracker.blockers(item.id) if item.status.is_open and item.depends_on else ()
+        waits = tuple(each.id for each in blockers)
+        progress = self.tracker.progress(item.id) if line.progress else None
+        told = f"{progress.done} of {progress.total} done" if progress and progress.total else ""
+        shown = item_line(item, waits_for=waits, progress=told)
+        now = replace(
+            line, ticked=shown.ticked, struck=shown.struck, status=shown.status, waits_for=waits, progress=told
+        )
+        if now == line:
+            return row
+        return f"{row[: len(row) - len(row.lstrip())]}{render_line(now)}{row[len(row.rstrip()) :]}"
+
+    def _item(self, number: int) -> WorkItem | None:
         with suppress(NotFoundError):
-            item = self.tracker.item(line.number)
-            blockers = self.tracker.blockers(item.id) if item.status.is_open and item.depends_on else ()
-            waits = tuple(each.id for each in blockers)
-            progress = self.tracker.progress(item.id) if line.progress else None
-            told = f"{progress.done} of {progress.total} done" if progress and progress.total else ""
-            shown = item_line(item, waits_for=waits, progress=told)
-            now = replace(
-                line, ticked=shown.ticked, struck=shown.struck, status=shown.status, waits_for=waits, progress=told
-            )
-            if now != line:
-                return f"{row[: len(row) - len(row.lstrip())]}{render_line(now)}{row[len(row.rstrip()) :]}"
-        return row
+            return self.tracker.item(number)
+        return None
 
     def _status(self, number: int) -> WorkStatus | None:
-        with suppress(NotFoundError):
-            return self.tracker.item(number).status
-        return None
+        item = self._item(number)
+        return item.status if item else None
 
     def _notices(self) -> list[Notice]:
         return [notice for notice in self.ledger.notices() if notice.subject.startswith(_SUBJECT)]
@@ -120,13 +123,9 @@ class WorkPlan:
     def _settle(self) -> None:
         """Resolve notices that are outdated."""
         for notice in self._notices():
-            try:
-                item = self.tracker.item(_number(notice))
-            except NotFoundError:
-                if _number(notice) not in self._shown:
-                    self.ledger.resolve_notices(notice.subject, self.clock())
-                continue
-            if item.changed > notice.time or self.clock() - notice.time > _TOLD_FOR:
+            item = self._item(_number(notice))
+            is_old = item and (item.changed > notice.time or self.clock() - notice.time > _TOLD_FOR)
+            if is_old or (item is None and _number(notice) not in self._shown):
                 self.ledger.resolve_notices(notice.subject, self.clock())
 
     # Reading
@@ -216,10 +215,8 @@ class WorkPlan:
             self.ledger.resolve_notices(_PLAN, self.clock())
 
     def _known(self, number: int) -> PlanLine | None:
-        try:
-            return item_line(self.tracker.item(number))
-        except NotFoundError:
-            return None
+        item = self._item(number)
+        return item_line(item) if item else None
 
     def _resolve_deleted_remarks(self, before: str, said: str) -> None:
         """Resolve the notices of items whose remarks people have deleted from the plan."""

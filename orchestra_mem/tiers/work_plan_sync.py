@@ -50,8 +50,6 @@ class Overview:
         self._remarks = remarks
         self._counts = tracker.counts()
         self._below: defaultdict[int, list[WorkItem]] = defaultdict(list)
-        self._unfolded: set[int] = set()
-        self._blockers: dict[int, list[WorkItem]] = {}
 
     def view(self) -> WorkView:
         """Return the view of the tracker's present state."""
@@ -84,7 +82,6 @@ class Overview:
         """Collect the descendants of an item, at most `left` of them; return how many more would fit."""
         if left <= 0:
             return 0
-        self._unfolded.add(item.id)
         below = self._below[item.id] = self._to_do_below(item, left)
         left -= len(below)
         for each in below:
@@ -130,9 +127,7 @@ class Overview:
         return f"{progress.done} of {progress.total} done" if progress.total else ""
 
     def _waits_for(self, item: WorkItem) -> list[WorkItem]:
-        if item.id not in self._blockers:
-            self._blockers[item.id] = self._tracker.blockers(item.id) if item.depends_on else []
-        return self._blockers[item.id]
+        return self._tracker.blockers(item.id) if item.depends_on else []
 
     def _how_far(self, item: WorkItem) -> str:
         return ", ".join(filter(None, [self._counted(item), f"@{item.assignee}" if item.assignee else ""]))
@@ -174,11 +169,7 @@ class Overview:
         return [Mention(item=item, words=self._where(item)) for item in [*ready.values()][:_MOST_NEXT]]
 
     def _is_ready(self, item: WorkItem) -> bool:
-        if self._waits_for(item):
-            return False
-        if item.id in self._unfolded:
-            return not any(each.status.is_open for each in self._below.get(item.id, ()))
-        return not self._to_do_below(item, 1)
+        return not (self._waits_for(item) or self._to_do_below(item, 1))
 
     def _where(self, item: WorkItem) -> str:
         progress = self._tracker.progress(item.id)
@@ -221,7 +212,7 @@ class _Step:
     """One change to try. Its error is reported for the item `number`, prefixed with `about`."""
 
     number: int
-    run: Callable[[], None]
+    run: Callable[[], object]
     about: str = ""
 
 
@@ -265,7 +256,10 @@ class WorkEditor:
         yield from (step for step in statuses if step.number in opened)
         for line in edits.added:
             yield _Step(line.number, partial(self._create, line), f"the new line {line.title!r} of work_plan.md: ")
-        yield from (_Step(edit.number, partial(self._move, edit)) for edit in edits.changed if edit.parent is not None)
+        for edit in edits.changed:
+            if edit.parent is not None:
+                change = partial(self.tracker.change, edit.number, parent=edit.parent, author=_PERSON)
+                yield _Step(edit.number, change)
         yield from (step for step in statuses if step.number not in opened)
         for line in edits.added:
             yield _Step(0, partial(self._set_new_status, line), f"the new line {line.title!r} of work_plan.md: ")
@@ -302,9 +296,6 @@ class WorkEditor:
         gained, lost = edit.waits_for or ((), ())
         depends_on = {*item.depends_on, *gained}.difference(lost)
         self.tracker.change(item.id, depends_on=[*depends_on], author=_PERSON)
-
-    def _move(self, edit: LineEdit) -> None:
-        self.tracker.change(edit.number, parent=edit.parent, author=_PERSON)
 
     def _create(self, line: PlanLine) -> None:
         parent = line.parent or self.created.get(-1 - line.under) or None

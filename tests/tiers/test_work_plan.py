@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from orchestra_mem.core.documents.blame import Writer
 from orchestra_mem.serialize import to_object
+from orchestra_mem.tiers.authorship import Writer
 from orchestra_mem.types import Author, Json
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 from tests.builders import promised

@@ -49,8 +49,7 @@ def merge_copy(
 
     Args:
         held: Earlier texts of this machine's copy, oldest first.
-        theirs: Current text of the document.
-        mine: Copy that was saved on this machine.
+        theirs, mine: Current text of the document, and the copy that was saved on this machine.
         machines: Names of this machine and of the other.
         is_later: Whether the copy was saved after the last person's save of the current text.
     """

@@ -43,6 +43,7 @@ _ITEM = re.compile(
     r"(?P<mark>(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[ \] )?)(?!\[|~~)(?P<said>.+?)(?P<number>\s*\([KM]\d+\).*|\s*\Z)",
     re.DOTALL,
 )
+_STRUCK = r"\g<mark>~~\g<said>~~\g<number>"
 
 
 def merged(base: str | None, machine: str, person: str | None, ended: Container[str] = ()) -> Merged:
@@ -222,7 +223,7 @@ def _agreed(
             in_base |= at_line(was, row) if was else {}
         elif (key[0] == "K" or key in ended or (_is_work(key) and not ahead)) and _has_notes(person, mine):
             in_base |= at_line(was, None) if was else {}
-            in_person |= at_line(mine, _struck(mine.row)) if key in ended or key[0] == "@" else {}
+            in_person |= at_line(mine, _ITEM.sub(_STRUCK, mine.row)) if key in ended or key[0] == "@" else {}
         elif was:
             taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
             in_base |= at_line(was, mine.row if taken_back else None)
@@ -244,10 +245,6 @@ def _agreed(
 
 def _is_work(key: str) -> bool:
     return key[0] in "#@" and " " not in key  # no mention in another list
-
-
-def _struck(row: str) -> str:
-    return _ITEM.sub(r"\g<mark>~~\g<said>~~\g<number>", row)
 
 
 def _has_notes(text: str, line: OwnedLine) -> bool:

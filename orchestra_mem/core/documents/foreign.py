@@ -51,8 +51,6 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     number of an own fact is the end of a new line's sentence, as in "see (K1)", it stays, and a full stop follows.
     Lines in a person's own sections state no facts and stay as they are.
     """
-    if text in own:
-        return text
     known, now = {each for shown in own for each in _numbered(shown)}, _numbered(text)
     numbers, standing = {number for number, _ in known}, {number for number, _ in now & known}
     ledger = told() if any(number not in numbers for number, _ in now) else {}
@@ -105,8 +103,6 @@ def taken_in(text: str, before: str, told: Wordings) -> str:
     rows = split_lines(text)
     gone = [place for place in _explanations(text, new) if rows[place] not in there]
     other = with_rows(text, dict.fromkeys(gone) | changed)
-    if not before.strip():
-        return other
     other = with_front_of(other, before)
     kept = {row for line in owned_lines(before) if line.key for row in line.row.split("\n")}.union(split_lines(other))
     removed = {*free_rows(before)} - kept

@@ -28,8 +28,6 @@ def merge(base: str, machine: str, person: str, *, both: bool = False, follow: C
     """Merge two texts that were derived from `base`. If one side made no change, the other's text is returned as is.
 
     Args:
-        base: Common ancestor of the other texts.
-        machine, person: Texts of the two sides.
         both: Whether to return no conflicts: lines that both sides changed stay in both versions, the person's first.
             An entry that one side removed stays removed, but text that the other side wrote below the entry is kept.
         follow: Lines that take the machine's order, even if the person moved them.

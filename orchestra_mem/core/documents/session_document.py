@@ -147,7 +147,6 @@ def apply_summaries(text: str, standing: Sequence[Summary], merged: Mapping[int,
     stay.
 
     Args:
-        text: The document.
         standing: Summaries of the session that no other summary covers, in the order of their operations.
         merged: The first operation of each summary that has been merged into others.
     """
