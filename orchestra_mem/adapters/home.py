@@ -108,7 +108,9 @@ class ProjectRegistry:
             project = replace(project, first_opened=first, last_opened=max(old.last_opened, project.last_opened))
         made = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
         with telling("writing to", self.folder):
-            if project == old or (not passing and self._is_passing(project.path)):
+            temporary = Path(os.path.realpath(tempfile.gettempdir()))
+            is_listed = passing or not project.path.is_relative_to(temporary)
+            if project == old or not (is_listed or Path(os.path.realpath(self.folder)).is_relative_to(temporary)):
                 if project == old and project.memory:
                     os.utime(file)  # tells which folder of the memory was opened last on this day
                 return
@@ -164,10 +166,6 @@ class ProjectRegistry:
             files = [file for file in self.folder.iterdir() if file.suffix == ".json"]
             return [(file, each) for file in files if (each := _read(file))]
         return []
-
-    def _is_passing(self, path: Path) -> bool:
-        temporary = os.path.realpath(tempfile.gettempdir())
-        return path.is_relative_to(temporary) and not Path(os.path.realpath(self.folder)).is_relative_to(temporary)
 
 
 def _written(file: Path) -> int:

@@ -30,11 +30,8 @@ def make_draft(
 ) -> Operation:
     """Check an operation, render its entry and count the tokens.
 
-    `number` is its expected id, and `session` its expected session.
-
-    Raises:
-        InvalidOperationError: A value is not JSON or out of range; `path` locates it.
-        StorageError: This thread is within a transaction (`state.together`).
+    `number` is its expected id, and `session` its expected session. For the errors see
+    `OrchestratorContextManager.record_operation`.
     """
     if parts.database.in_transaction():
         raise StorageError(

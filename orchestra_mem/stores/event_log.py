@@ -52,15 +52,13 @@ def _passing(where: OperationFilter) -> tuple[str, list[object]]:
 class EventLog(Stored):
     """Stores operations, immutable and numbered, and the sessions that they belong to."""
 
-    _begun = False  # whether this object has recorded an operation, so that a session is probably live
-
     def append(self, draft: Operation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
         """Record and commit an operation, in a new session if none is live.
 
         Returns the stored operation and whether it is new: False if its idempotency key was recorded before.
         """
         values, key = _DRAFTS.values(draft), draft.idempotency_key
-        row = self._database.write("record", _RECORD, values).row if self._begun else None
+        row = self._database.write("record", _RECORD, values).row
         if row is None:
             with self._database.transaction("record"):
                 if key is not None and (known := self.operations(OperationFilter(idempotency_key=key))):
@@ -68,16 +66,11 @@ class EventLog(Stored):
                 if self.live_session() is None:
                     self._database.write("record", _SESSIONS.insert(), _SESSIONS.values(new_session()))
                 row = self._database.write("record", _RECORD, values).row
-            self._begun = True
         number, session = row
         return replace(draft, id=number, session=session), True
 
     def operation(self, operation_id: int) -> Operation:
-        """Return one operation by its id.
-
-        Raises:
-            NotFoundError: No such operation exists.
-        """
+        """Return an operation by its id; raise `NotFoundError` if there is none."""
         missing = f"there is no operation {operation_id}; `orchestra-mem ops` lists them"
         return self._database.one(_OPERATIONS, "id = ?", operation_id, missing)
 
@@ -133,11 +126,7 @@ class EventLog(Stored):
         return found[0] if found else None
 
     def session(self, session_id: str) -> Session:
-        """Return a session by its id or by an unambiguous prefix of its id.
-
-        Raises:
-            NotFoundError: No session matches, or several share the prefix.
-        """
+        """Return a session by its id or a prefix of it; raise `NotFoundError` if none or several match."""
         found = self._database.find(_SESSIONS, "WHERE id = ?", (session_id,))
         if not found:
             tail = "WHERE substr(id, 1, ?) = ? ORDER BY number LIMIT 2"

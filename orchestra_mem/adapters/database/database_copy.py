@@ -75,11 +75,7 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
 
 
 def copy_to_file(source: SqlDatabase, path: Path, *, on_table: Callable[[str, int], None]) -> Copied:
-    """Copy every table to a new SQLite file without a write-ahead log, and check the file's integrity.
-
-    Raises:
-        StorageError: The disk refused, rows differ after the copy, or the new file is damaged.
-    """
+    """Copy every table to a new SQLite file without a write-ahead log, and check it; see `copy_database`."""
     with closing(Database(path, full_sync=True)) as target:
         copied = copy_database(source, target, on_table=on_table)
     with closing(sqlite3.connect(path)) as connection:
