@@ -44,16 +44,7 @@ from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.settings import Settings
-from orchestra_mem.stores import (
-    AuditLog,
-    CatalogStore,
-    DraftStore,
-    EventLog,
-    JobQueue,
-    Ledger,
-    TrialLog,
-    WorkStore,
-)
+from orchestra_mem.stores import AuditLog, CatalogStore, DraftStore, EventLog, JobQueue, Ledger, TrialLog, WorkStore
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.catalog_documents import CatalogDocuments
 from orchestra_mem.tiers.catalog_learning import CatalogLearner
