@@ -70,8 +70,7 @@ class Table(Generic[Record]):
     """A table whose rows are records of one dataclass: by default, each field is a column of the same name.
 
     Args:
-        name: Name of the table.
-        record: The dataclass.
+        name, record: The table's name, and the dataclass.
         read: SQL expressions that read fields, by field name. Such a field is stored only if `write` has it as well.
         write: SQL expressions that store fields, by field name, with `?` for the value.
         but: Names of the dataclass's fields that the table lacks.
