@@ -116,8 +116,10 @@ def settled(path: Path) -> bytes | None:
             if lease is not False:
                 file.seek(0)
                 data = file.readall()
-                if lease is None or _still_leased(file.fileno()):
+                # The lease is gone if somebody has opened the file for writing since.
+                if lease is None or fcntl.fcntl(file.fileno(), fcntl.F_GETLEASE) == fcntl.F_RDLCK:
                     return data
+                fcntl.fcntl(file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
             if time.monotonic() >= end:
                 break
             time.sleep(_POLL_S)
@@ -135,14 +137,6 @@ def _lease(descriptor: int) -> bool | None:
     except OSError as error:
         return False if error.errno == errno.EAGAIN else None
     return True
-
-
-def _still_leased(descriptor: int) -> bool:
-    """Check whether nobody has opened the file for writing since the lease began; otherwise release the lease."""
-    if fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK:
-        return True
-    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    return False
 
 
 def put_back(

@@ -250,7 +250,15 @@ class _Exchange(Generic[_T]):
         self._left = threading.Event()
         self._stream: Any = None
         request.extensions["trace"] = self._trace
-        work = partial(self._make, client, request, read)
+
+        def work() -> None:
+            try:
+                with closing(client.send(request, stream=True)) as response:
+                    found = read(response)
+                self._found.set_result(found)
+            except BaseException as error:  # raised by `result`
+                self._found.set_exception(error)
+
         threading.Thread(target=work, name="orchestra-mem request", daemon=True).start()
 
     def result(self, check: Callable[[], None]) -> _T:
@@ -275,16 +283,6 @@ class _Exchange(Generic[_T]):
             self._stream = told["return_value"]
             if self._left.is_set():
                 self._end()
-
-    def _make(
-        self, client: httpx.Client, request: httpx.Request, read: Callable[[httpx.Response], _T]
-    ) -> None:  # fmt: skip
-        try:
-            with closing(client.send(request, stream=True)) as response:
-                found = read(response)
-            self._found.set_result(found)
-        except BaseException as error:  # raised by `result`
-            self._found.set_exception(error)
 
 
 def _quoted(body: bytes) -> str:
