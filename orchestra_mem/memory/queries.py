@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
-from orchestra_mem.errors import NotFoundError, SearchError, StorageError
+from orchestra_mem.errors import SearchError, StorageError
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
@@ -75,14 +75,12 @@ class HistoryCalls:
         return self._parts.checked().log.sessions()
 
     def find_session(self, session_id: str) -> Session:
-        """Return a session.
+        """Return a session by its id, or by the beginning of it.
 
         Raises:
-            NotFoundError: There is no session with this id.
+            NotFoundError: No session has this id, or several begin like this.
         """
-        if found := next((each for each in self.sessions() if each.id == session_id), None):
-            return found
-        raise NotFoundError(f"there is no session {session_id!r}")
+        return self._parts.checked().log.session(session_id)
 
     def session_agents(self, session: str) -> list[str]:
         """Return the sorted names of the agents that recorded operations in a session."""
