@@ -21,8 +21,6 @@ from orchestra_mem.memory.agents import AgentCalls
 from orchestra_mem.memory.idle_worker import IdleWorker
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.memory.queries import HistoryCalls, SearchCalls
-from orchestra_mem.memory.recording import RecordingCalls
 from orchestra_mem.memory.sharing import SharingCalls
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter
@@ -42,9 +40,8 @@ if TYPE_CHECKING:
 
 
 class OrchestratorContextManager(
-    RecordingCalls, HistoryCalls, AgentCalls, SearchCalls, SharingCalls, RejectsDesignArguments,
-    use="open_memory(project, config=config, model=llm_interface)",
-):  # fmt: skip
+    AgentCalls, SharingCalls, RejectsDesignArguments, use="open_memory(project, config=config, model=llm_interface)"
+):
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
     Create it with `open_memory`. As a context manager, it closes itself on exit; its session continues until

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
 from orchestra_mem.errors import SearchError, StorageError
-from orchestra_mem.memory.lifecycle import Lifecycle
-from orchestra_mem.memory.parts import MemoryParts
+from orchestra_mem.memory.recording import RecordingCalls
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import (
     Json,
@@ -36,11 +35,8 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.search import Answer
 
 
-class HistoryCalls:
+class HistoryCalls(RecordingCalls):
     """Mixin for `OrchestratorContextManager`: the calls that read its history."""
-
-    _parts: MemoryParts
-    _life: Lifecycle
 
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
         """Return the newest operations, newest first, of all types or of one, going back over sessions if necessary."""
@@ -113,12 +109,9 @@ _READ_AT_ONCE, _BETWEEN_S = 100, 0.005
 _MOST_BATCHES = 3  # extracted before the index is updated
 
 
-class SearchCalls:
+class SearchCalls(HistoryCalls):
     """Mixin for `OrchestratorContextManager`: the calls that answer questions."""
 
-    _parts: MemoryParts
-    _life: Lifecycle
-    _note_call: Callable[..., None]
     _retriever: ContextRetriever | None = None
     _responses: ResponseCache | None = None
 

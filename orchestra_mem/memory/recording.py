@@ -18,7 +18,7 @@ _MAX_TOKENS = 2**31
 
 
 class RecordingCalls:
-    """Mixin for `OrchestratorContextManager`: the call that records."""
+    """Mixin for `OrchestratorContextManager`: the call that records, and what this and all other calls use."""
 
     _parts: MemoryParts
     _life: Lifecycle

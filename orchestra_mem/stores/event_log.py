@@ -52,13 +52,15 @@ def _passing(where: OperationFilter) -> tuple[str, list[object]]:
 class EventLog(Stored):
     """Stores operations, immutable and numbered, and the sessions that they belong to."""
 
+    _begun = False  # whether this object has recorded an operation, so that a session is probably live
+
     def append(self, draft: Operation, new_session: Callable[[], Session]) -> tuple[Operation, bool]:
         """Record and commit an operation, in a new session if none is live.
 
         Returns the stored operation and whether it is new: False if its idempotency key was recorded before.
         """
         values, key = _DRAFTS.values(draft), draft.idempotency_key
-        row = self._database.write("record", _RECORD, values).row
+        row = self._database.write("record", _RECORD, values).row if self._begun else None
         if row is None:
             with self._database.transaction("record"):
                 if key is not None and (known := self.operations(OperationFilter(idempotency_key=key))):
@@ -66,6 +68,7 @@ class EventLog(Stored):
                 if self.live_session() is None:
                     self._database.write("record", _SESSIONS.insert(), _SESSIONS.values(new_session()))
                 row = self._database.write("record", _RECORD, values).row
+            self._begun = True
         number, session = row
         return replace(draft, id=number, session=session), True
 
