@@ -29,8 +29,8 @@ _HEAD_BYTES = 1_000  # of a file, with the document's name in its front matter
 class DocumentReader:
     """Reads documents. `homes` are the folders that a symbolic link may lead into, besides the link's own folder.
 
-    Every method raises a `DocumentError` for a document that is not a regular file, or is a link that leads out of the
-    memory, and a `StorageError` if it cannot be read.
+    What reads, except for `read_settled`, raises a `DocumentError` for a document that is not a regular file, or is a
+    link that leads out of the memory, and a `StorageError` if it cannot be read.
     """
 
     def __init__(self, *, homes: Sequence[Path], read_only: bool = False) -> None:

@@ -186,9 +186,9 @@ _PRIVATE_USE = range(0xE000, 0xF900)
 class GgufVocabulary:
     """The vocabulary of a GGUF, loaded on first use: half a second, 50 MB for Qwen2.5. Safe to share between threads.
 
-    Implements `TokenCounter` with the model's own counts. The spelling of a special token counts as plain text. Every
-    method raises `ModelError`, and `count` a `TokenizerError`, if llama.cpp is not installed or does not run on this
-    machine, or if the file cannot be used.
+    Implements `TokenCounter` with the model's own counts. The spelling of a special token counts as plain text.
+    Whatever reads it raises `ModelError`, `count` a `TokenizerError`, if llama.cpp is not installed or does not run on
+    this machine, or if the file cannot be used.
     """
 
     exact = True
