@@ -256,15 +256,14 @@ class Follower:
     def _run(self) -> None:
         wait_s = _EVERY_S
         while not self._ended.wait(wait_s):
+            wait_s = _EVERY_S
             try:
                 if (store := self._store()) is None:
                     return
-                store.follow()
-                wait_s = _EVERY_S
+                with suppress(LockTimeoutError):  # others write now
+                    store.follow()
             except ClosedError:
                 return
-            except LockTimeoutError:  # others write now
-                wait_s = _EVERY_S
             except Exception:  # the next caller gets the same error
                 logger.debug("following has failed", exc_info=True)
                 wait_s = _AFTER_A_FAULT_S
