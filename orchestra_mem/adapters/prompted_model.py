@@ -72,10 +72,8 @@ class PromptedModel:
             raise ModelError(f"{self.name} returned a value of type {type(text).__name__} instead of text")
         most = _MOST_CHARS_A_TOKEN * max_tokens
         finish = Finish.LENGTH if len(text) > most else Finish.STOP
-        return Generation(
-            text=text[:most], finish=Finish.CANCELLED if cancelled and cancelled() else finish, prompt_tokens=0,
-            answer_tokens=0, evaluated_tokens=0, prompt_s=0.0, answer_s=time.perf_counter() - begun,
-        )  # fmt: skip
+        finish = Finish.CANCELLED if cancelled and cancelled() else finish
+        return Generation(text=text[:most], finish=finish, answer_s=time.perf_counter() - begun)
 
     def close(self) -> None:
         """Do nothing: the host owns the model."""

@@ -132,12 +132,8 @@ class Recall:
         item = self.parts.state.item(int(match["number"]))
         events = tuple(self.parts.state.events(item.id))
         numbers = sorted({event.operation for event in events if event.operation})
-        return Expansion(
-            reference=f"{item.kind.value} {item.id}",
-            operations=tuple(self.parts.log.operation(number) for number in numbers),
-            item=item,
-            events=events,
-        )
+        operations = tuple(map(self.parts.log.operation, numbers))
+        return Expansion(reference=f"{item.kind.value} {item.id}", operations=operations, item=item, events=events)
 
     def _around(self, operation: Operation) -> tuple[Operation, ...]:
         here = OperationFilter(session=operation.session)

@@ -19,9 +19,7 @@ from orchestra_mem.types import Json
 
 _log = logging.getLogger(__name__)
 
-_NOTHING = Generation(
-    text="", finish=Finish.CANCELLED, prompt_tokens=0, answer_tokens=0, evaluated_tokens=0, prompt_s=0.0, answer_s=0.0
-)
+_NOTHING = Generation(text="", finish=Finish.CANCELLED)
 
 
 class LlamaModel:
