@@ -60,9 +60,7 @@ class RecordingCalls:
         time = parts.clock().astimezone(UTC) if timestamp is None else _time(timestamp)
         data = parts.redactor.value(checked_json(operation_data))
         agent = None if agent is None else _name("agent", agent)
-        if critical is not None and not isinstance(critical, bool):
-            problem = f"{critical!r} is not a bool; use True or False, or None to decide it automatically"
-            raise InvalidOperationError("critical", problem)
+        critical = _truth("critical", critical)
         key = None if idempotency_key is None else _name("idempotency_key", idempotency_key)
         entry_tokens = self._entry_tokens(name, data, time)
         draft = Operation(
@@ -86,6 +84,14 @@ class RecordingCalls:
         return self._parts.counter.count(
             as_form(Entry(operation=thought, started=day, max_chars=place.entry_chars).text)
         )
+
+
+def _truth(field: str, value: object) -> bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    raise InvalidOperationError(
+        field, f"{value!r} is not a bool; use True or False, or None to decide it automatically"
+    )
 
 
 def _tokens(value: object) -> int | None:
