@@ -43,11 +43,11 @@ class Generation:
 
     text: str
     finish: Finish
-    prompt_tokens: int
-    answer_tokens: int
-    evaluated_tokens: int
-    prompt_s: float
-    answer_s: float
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    evaluated_tokens: int = 0
+    prompt_s: float = 0.0
+    answer_s: float = 0.0
 
 
 class LanguageModel(Protocol):

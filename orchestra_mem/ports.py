@@ -8,13 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from orchestra_mem.types import (
-    Author,
-    DocumentFault,
-    FileState,
-    Version,
-    VersionReason,
-)
+from orchestra_mem.types import Author, DocumentFault, FileState, Version, VersionReason
 
 Clock = Callable[[], datetime]
 """Returns the present time, aware and in UTC."""

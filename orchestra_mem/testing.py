@@ -97,7 +97,6 @@ class ScriptedModel:
                 prompt_tokens=prompt_tokens,
                 answer_tokens=len(said),
                 evaluated_tokens=prompt_tokens,
-                prompt_s=0.0,
                 answer_s=time.monotonic() - start,
             )
 

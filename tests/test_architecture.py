@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 56_450,
+    "orchestra_mem": 55_910,
     "orchestra_mem/core": 13_980,
     "orchestra_mem/core/context": 1_310,
     "orchestra_mem/core/documents": 4_220,
@@ -54,9 +54,9 @@ MAX_LINES = {
     "orchestra_mem/core/work": 330,
     "orchestra_mem/orchestrator": 4_130,
     "orchestra_mem/tiers": 5_330,
-    "orchestra_mem/stores": 1_780,
-    "orchestra_mem/adapters": 9_730,
-    "orchestra_mem/memory": 3_480,
+    "orchestra_mem/stores": 1_740,
+    "orchestra_mem/adapters": 9_420,
+    "orchestra_mem/memory": 3_410,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_850,
     "orchestra_mem/compression": 1_910,

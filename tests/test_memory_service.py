@@ -86,7 +86,7 @@ def test_sessions_count_workers_and_carry_metadata_and_a_summary(service: Memory
             service.end_session(ended)
         with pytest.raises(InvalidChangeError, match=f"session {ended} has ended"):
             service.capture_observation(NewObservation(worker_id="ann", content="Late.", session_id=ended))
-    with pytest.raises(NotFoundError, match="there is no session 'none'"):
+    with pytest.raises(NotFoundError, match="no session id starts with 'none'"):
         service.end_session("none")
     with pytest.raises(InvalidOperationError, match="agent: ' ' is not a name"):
         service.capture_observation(NewObservation(worker_id=" ", content="x"))
@@ -133,7 +133,7 @@ def test_an_open_memory_is_used_and_left_open(tmp_path: Path) -> None:
         (session,) = memory.sessions()
         own.capture_observation(NewObservation(worker_id="ann", content="Done.", session_id=session.id))
         assert own.get_observations()[0].content == "Done."
-        with pytest.raises(NotFoundError, match="there is no session 'none'"):
+        with pytest.raises(NotFoundError, match="no session id starts with 'none'"):
             own.capture_observation(NewObservation(worker_id="ann", content="x", session_id="none"))
         service.shutdown()
         assert memory.count_operations(OperationFilter(agent="bob")) == 2

@@ -14,6 +14,7 @@ import orchestra_mem
 from orchestra_mem import errors, open_memory
 from orchestra_mem.memory.agents import AgentCalls
 from orchestra_mem.memory.queries import HistoryCalls, SearchCalls
+from orchestra_mem.memory.recording import RecordingCalls
 from tests.builders import cases
 from tests.processes import python
 
@@ -43,7 +44,7 @@ def test_the_public_names_are_those() -> None:
 def test_what_a_call_takes_can_be_imported() -> None:
     """Every filter and every choice that a documented call takes is public: a user can write the call with its type."""
     makers = (orchestra_mem.OrchestratorContextManager, orchestra_mem.MemoryCatalog, orchestra_mem.ResponseCache,
-              orchestra_mem.StateManager, HistoryCalls, AgentCalls, SearchCalls)  # fmt: skip
+              orchestra_mem.StateManager, RecordingCalls, HistoryCalls, AgentCalls, SearchCalls)  # fmt: skip
     calls = [each for maker in makers for name, each in vars(maker).items() if not name.startswith("_")]
     filters = [getattr(orchestra_mem, name) for name in PUBLIC_NAMES if name.endswith("Filter")]
     taken = {
@@ -63,10 +64,11 @@ def test_every_error_can_be_caught_by_its_public_name() -> None:
 
 def test_the_managers_methods_are_called_like_this() -> None:
     """The manager's public methods have exactly these signatures, and each has a docstring."""
-    manager = orchestra_mem.OrchestratorContextManager
+    makers = (RecordingCalls, HistoryCalls, AgentCalls, SearchCalls, orchestra_mem.OrchestratorContextManager)
     methods = {
         name: method
-        for name, method in (vars(HistoryCalls) | vars(AgentCalls) | vars(SearchCalls) | vars(manager)).items()
+        for maker in makers
+        for name, method in vars(maker).items()
         if inspect.isfunction(method) and not name.startswith("_")
     }
     assert {name: str(inspect.signature(method)) for name, method in methods.items()} == dict(

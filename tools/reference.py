@@ -177,9 +177,9 @@ def _class(kind: type) -> str:
     if kind.__name__ not in _MADE_BY_USERS:
         about = re.split(r"\n\n(?:Args:|Attributes:|    )", about)[0]
     members: dict[str, Any] = {}
-    for each in kind.__mro__:
+    for each in reversed(kind.__mro__):  # what a class builds on comes first
         if each.__module__.startswith("orchestra_mem"):
-            members |= {name: value for name, value in vars(each).items() if name not in members}
+            members |= vars(each)
     properties, methods = [], []
     for name, value in members.items():
         text = inspect.getdoc(value) or ""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import tempfile
 import threading
@@ -42,8 +41,6 @@ def home_folder(environ: Mapping[str, str]) -> Path | None:
     found = platformdirs.user_data_path("orchestra-mem", appauthor=False)
     return found if found.is_absolute() else None
 
-
-logger = logging.getLogger(__name__)
 
 _LEFT_BEHIND_S = 60.0
 # A folder whose database is on a server has the second file.
@@ -82,24 +79,17 @@ def has_memory(project: Path) -> bool:
 class ProjectRegistry:
     """Reads and writes the list in a home folder, which the first write creates. Takes no lock.
 
-    Every method except `note_opened` raises `StorageError` if the files cannot be read or written.
+    Every method raises `StorageError` if the files cannot be read or written.
     """
 
     def __init__(self, home: Path) -> None:
         self.folder = home / "projects"
 
-    def note_opened(self, project: ListedProject) -> None:
-        """Add a project that has been opened to the list; an error is only logged.
-
-        A project in the system's temporary folder is skipped, unless the home is in that folder too.
-        """
-        try:
-            self.put(project, passing=False)
-        except StorageError as error:  # such as a full disk, or a home without write permission
-            logger.info("could not add the project to the list: %s", error)
-
     def put(self, project: ListedProject, *, passing: bool = True) -> None:
-        """Add or update a project; no write if nothing changes. `passing`: Include projects in the temporary folder."""
+        """Add or update a project; no write if nothing changes.
+
+        Unless `passing`, a project in the system's temporary folder is skipped, if the home is not there too.
+        """
         file = self.folder / f"{hashlib.blake2b(os.fsencode(project.path), digest_size=8).hexdigest()}.json"
         project = replace(project, id=project.id or file.stem)
         old = _read(file)
@@ -108,7 +98,9 @@ class ProjectRegistry:
             project = replace(project, first_opened=first, last_opened=max(old.last_opened, project.last_opened))
         made = file.with_suffix(f".{os.getpid()}-{threading.get_ident()}.tmp")
         with telling("writing to", self.folder):
-            if project == old or (not passing and self._is_passing(project.path)):
+            temporary = Path(os.path.realpath(tempfile.gettempdir()))
+            is_listed = passing or not project.path.is_relative_to(temporary)
+            if project == old or not (is_listed or Path(os.path.realpath(self.folder)).is_relative_to(temporary)):
                 if project == old and project.memory:
                     os.utime(file)  # tells which folder of the memory was opened last on this day
                 return
@@ -164,10 +156,6 @@ class ProjectRegistry:
             files = [file for file in self.folder.iterdir() if file.suffix == ".json"]
             return [(file, each) for file in files if (each := _read(file))]
         return []
-
-    def _is_passing(self, path: Path) -> bool:
-        temporary = os.path.realpath(tempfile.gettempdir())
-        return path.is_relative_to(temporary) and not Path(os.path.realpath(self.folder)).is_relative_to(temporary)
 
 
 def _written(file: Path) -> int:

@@ -59,28 +59,21 @@ class PromptedModel:
         timeout_s: float | None = None,
     ) -> Generation:  # fmt: skip
         """Answer a prompt; see `LanguageModel.generate`. `temperature`, `seed` and `timeout_s` have no effect."""
+        said = [m.text if m.role is Role.SYSTEM else f"{m.role.value.capitalize()}: {m.text}" for m in messages]
+        if schema is not None:
+            said.append(f"Answer with JSON alone, by this schema: {json.dumps(schema)}")
         with self._turn:
             begun = time.perf_counter()
             try:
-                text = self._send(_as_text(messages, schema))
+                text = self._send("\n\n".join([*said, "Assistant:"]))
             except Exception as error:  # the host's code may raise anything
                 raise ModelError(f"{self.name} failed: {type(error).__name__}: {error}") from error
         if not isinstance(text, str):
             raise ModelError(f"{self.name} returned a value of type {type(text).__name__} instead of text")
         most = _MOST_CHARS_A_TOKEN * max_tokens
         finish = Finish.LENGTH if len(text) > most else Finish.STOP
-        return Generation(
-            text=text[:most], finish=Finish.CANCELLED if cancelled and cancelled() else finish, prompt_tokens=0,
-            answer_tokens=0, evaluated_tokens=0, prompt_s=0.0, answer_s=time.perf_counter() - begun,
-        )  # fmt: skip
+        finish = Finish.CANCELLED if cancelled and cancelled() else finish
+        return Generation(text=text[:most], finish=finish, answer_s=time.perf_counter() - begun)
 
     def close(self) -> None:
         """Do nothing: the host owns the model."""
-
-
-def _as_text(messages: Sequence[Message], schema: Mapping[str, Json] | None) -> str:
-    """Render messages as one text, which ends where the answer begins."""
-    said = [m.text if m.role is Role.SYSTEM else f"{m.role.value.capitalize()}: {m.text}" for m in messages]
-    if schema is not None:
-        said.append(f"Answer with JSON alone, by this schema: {json.dumps(schema)}")
-    return "\n\n".join([*said, "Assistant:"])

@@ -154,9 +154,9 @@ def open_memory(
     wiring = wire(project, config, clock=in_utc, counter=counter, write_point=write_point, model=model)
     memory = wiring.manager()
     listed = not wiring.settings.documents.only_decisions and not (wiring.place.home / BACKUP_MARK).exists()
-    with suppress(StorageError):  # an invalid home folder, which `status` reports
+    with suppress(StorageError):  # an invalid home folder, which `status` reports, or a full disk
         if listed and (home := home_folder(os.environ)):
-            ProjectRegistry(home).note_opened(wiring.listed())
+            ProjectRegistry(home).put(wiring.listed(), passing=False)
     return memory
 
 

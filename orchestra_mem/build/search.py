@@ -34,16 +34,10 @@ def open_search(
     write_point: WritePoint | None,
     read_only: bool,
 ) -> MemorySearch:
-    """Open the search over a memory.
+    """Open the search over a memory, with its index in `folder`.
 
-    Args:
-        folder: Folder of the index in the memory's folder, created if missing.
-        settings: The project's settings.
-        make_indexer: Makes the indexer of the memory's stores for an index and an embedder.
-        words: The table of word vectors, None if search by meaning is off.
-        clock, write_point: See `open_memory`.
-        read_only: Whether the memory is read-only. Each process then builds its own index in a temporary folder, as
-            with an unwritable `folder`, which the first answer reports.
+    If the memory is `read_only`, or the folder, which the first answer reports, each process builds its own index in a
+    temporary folder. `words` is the table of word vectors, None if search by meaning is off.
 
     Raises:
         StorageError: The folder cannot be used, or no temporary folder can be made.
@@ -68,7 +62,12 @@ def open_search(
         for each in models
     ]
     first = embedders[0] if embedders else None
-    index, scratch = _open_index(folder, settings, words, write_point, read_only=read_only)
+    scratch, problems = _scratch_folder(folder, read_only=read_only)
+    index = DiskSearchIndex(
+        Path(scratch.name) if scratch else folder, index_text, analysis_version=ANALYSIS_VERSION, words=words,
+        threads=settings.search.threads, busy_timeout_s=settings.storage.busy_timeout_s,
+        write_point=None if scratch else write_point, problems=problems,
+    )  # fmt: skip
     # Only embedders that hold a model or a connection have `close`.
     closing = [each for each in (getattr(embedder, "close", None), scratch and scratch.cleanup) if each]
     return MemorySearch(
@@ -77,42 +76,20 @@ def open_search(
     )  # fmt: skip
 
 
-def _open_index(
-    folder: Path,
-    settings: Settings,
-    words: WordLlamaEmbedder | None,
-    write_point: WritePoint | None,
-    *,
-    read_only: bool,
-) -> tuple[DiskSearchIndex, TemporaryDirectory[str] | None]:
-    """Open the index; if it is not writable, create an index in a temporary folder, and also return that folder."""
+def _scratch_folder(folder: Path, *, read_only: bool) -> tuple[TemporaryDirectory[str] | None, list[str]]:
+    """Make a temporary folder if the index in `folder` cannot be written; also return why, if that is a problem."""
+    effective = os.access in os.supports_effective_ids
+    files = [path for path in (folder, folder / "search.db") if os.path.exists(path)]  # a locked folder is no error
     problems = []
-    if not read_only and not _is_writable(folder):
+    if not read_only and not all(os.access(path, os.W_OK, effective_ids=effective) for path in files):
         why = f"{folder} is not writable: each process builds a separate index"
         problems.append(f"{why}; give this user the right to write there")
     try:
-        scratch = TemporaryDirectory(prefix="orchestra-mem-index-") if read_only or problems else None
+        return TemporaryDirectory(prefix="orchestra-mem-index-") if read_only or problems else None, problems
     except OSError as error:
         raise StorageError(
             f"search is not available: cannot create a temporary folder for its index: {error}; set TMPDIR"
         ) from error
-    index = DiskSearchIndex(
-        Path(scratch.name) if scratch else folder,
-        index_text,
-        analysis_version=ANALYSIS_VERSION,
-        threads=settings.search.threads,
-        words=words,
-        busy_timeout_s=settings.storage.busy_timeout_s,
-        write_point=None if scratch else write_point,
-        problems=problems,
-    )
-    return index, scratch
-
-
-def _is_writable(folder: Path) -> bool:
-    effective = os.access in os.supports_effective_ids
-    files = [path for path in (folder, folder / "search.db") if os.path.exists(path)]  # a locked folder is no error
-    return all(os.access(path, os.W_OK, effective_ids=effective) for path in files)
 
 
 def open_embedder(project: Path, settings: Settings, words: WordLlamaEmbedder | None) -> Embedder | None:

@@ -117,9 +117,8 @@ def open_database(
     Args:
         home: The memory's folder.
         settings: Settings that name the database.
-        read_only: Refuse all writes.
         wait_s: Seconds to wait for locks of other processes; `storage.busy_timeout_s` by default.
-        write_point: Called before and after each commit, with the name of the step.
+        read_only, write_point: See `SqlDatabase`.
         moving: For a move, skip two checks: that the memory was not moved away, and that the documents belong to it.
 
     Raises:
@@ -236,13 +235,8 @@ def open_store(
 ) -> FileDocumentStore:
     """Open the store of a memory's documents.
 
-    Args:
-        place: The paths of the memory.
-        settings: The project's settings.
-        database: The memory's database. A server also shares the documents; with a file, or None, they are local. Where
-            this user may only read, the documents on the server are read, and none are copied to this machine.
-        write_point: Called before and after each change on the disk, with the name of the step.
-        read_only: Refuse all writes.
+    A server that is its `database` also shares the documents; with a file, or None, they are local. Where this user may
+    only read, the documents on the server are read, and none are copied to this machine.
     """
     storage = settings.storage
     how: dict[str, Any] = {

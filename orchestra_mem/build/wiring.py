@@ -19,7 +19,6 @@ from orchestra_mem.adapters.config_files import template_files
 from orchestra_mem.adapters.database import ledger_key, project_id, project_key
 from orchestra_mem.adapters.files import why_read_only
 from orchestra_mem.adapters.tokenizers import CachedCounter
-from orchestra_mem.build.catalog_parts import open_catalog
 from orchestra_mem.build.own_models import open_models
 from orchestra_mem.build.storage import (
     Place,
@@ -32,6 +31,7 @@ from orchestra_mem.build.storage import (
 )
 from orchestra_mem.choices import EmbedderChoice, IsolationChoice
 from orchestra_mem.compression.service import Compression, ModelTools
+from orchestra_mem.core.catalog.access import Access, Grants
 from orchestra_mem.core.context.window import ContextWindowTracker
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.core.summaries.compaction import Limits
@@ -39,12 +39,16 @@ from orchestra_mem.errors import OrchestraMemError, telling
 from orchestra_mem.job_types import Job, TrialVerdict
 from orchestra_mem.memory.epochs import EpochKeeper
 from orchestra_mem.memory.manager import OrchestratorContextManager
-from orchestra_mem.memory.parts import DocumentsLock, MemoryLock, MemoryParts
+from orchestra_mem.memory.parts import CatalogParts, DocumentsLock, MemoryLock, MemoryParts
 from orchestra_mem.memory.reporting import Reporter
 from orchestra_mem.ports import Clock, TokenCounter, WritePoint
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.settings import Settings
-from orchestra_mem.stores import CatalogStore, DraftStore, EventLog, JobQueue, Ledger, TrialLog, WorkStore
+from orchestra_mem.stores import AuditLog, CatalogStore, DraftStore, EventLog, JobQueue, Ledger, TrialLog, WorkStore
+from orchestra_mem.tiers.catalog import MemoryCatalog
+from orchestra_mem.tiers.catalog_documents import CatalogDocuments
+from orchestra_mem.tiers.catalog_learning import CatalogLearner
+from orchestra_mem.tiers.catalog_reading import AuditTrail
 from orchestra_mem.tiers.draft_placing import DraftPlacer
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
@@ -64,18 +68,14 @@ if TYPE_CHECKING:
     from orchestra_mem.compression.compressor import Compressed
     from orchestra_mem.model_types import AnyModel, LanguageModel
     from orchestra_mem.retrieval.search import MemorySearch
+    from orchestra_mem.tiers.session_archives import SessionArchives
 
 # As many operations as a first search can index by itself, in about 0.5 s; the index takes 70 MB.
 _AT_ONCE = 500
 
 
 class Wiring:
-    """Creates and connects the parts of one memory.
-
-    Args:
-        place, settings: The paths of the memory, and its settings.
-        clock, counter, write_point, model: See `open_memory`.
-    """
+    """Creates and connects the parts of one memory. For the arguments see `open_memory`."""
 
     def __init__(
         self,
@@ -189,10 +189,7 @@ class Wiring:
         self._look_at_documents(episodic, reporter, creates=creates and not self.read_only)
         for fault in redactor.faults():
             reporter.failed("redaction", OrchestraMemError(fault))
-        self.agents = open_catalog(
-            database, settings, session, folder=self.place.memory, redacted=redactor.text, lock=self.lock,
-            reporter=reporter,
-        )  # fmt: skip
+        self.agents = self._catalog(session, reporter, redactor)
         documents = EditedDocuments(*episodic.writers, *self.agents.documents.writers)
         search = LazySearch(
             lambda: self._open_search(episodic, place, state), lambda: self._words,
@@ -216,6 +213,43 @@ class Wiring:
             assemble=self.models.assemble,
             close=lambda: self._close(compression, lambda: (session.get_stats(), episodic.get_stats())),
         )  # fmt: skip
+
+    def _catalog(self, session: SessionMemoryManager, reporter: Reporter, redactor: Redactor) -> CatalogParts:
+        database, clock, wanted = self.database, self.clock, self.settings.catalog
+        store = CatalogStore(database)
+        audit = AuditTrail(AuditLog(database), clock, redactor.text, database.can_write_now)
+        grants = {
+            agent: Grants(read=frozenset(given.read), write=frozenset(given.write))
+            for agent, given in wanted.permissions.items()
+        }
+        catalog = MemoryCatalog(
+            store, audit, Access(grants, strict=self._is_strict), counter=self.counter, clock=clock, settings=wanted,
+            redacted=redactor.text,
+        )  # fmt: skip
+        shown = CatalogDocuments(
+            catalog=catalog, items=store, ledger=self.ledger, store=self.store, folder=self.place.memory,
+            keep_versions=self.settings.orchestrator.keep_versions, lock=self.lock,
+        )  # fmt: skip
+        catalog.purged = shown.forget
+        # A separate session manager, because background threads hold it and must not keep the memory alive.
+        ended, kept = replace(session), self.settings.archives
+
+        def open_archives() -> SessionArchives:
+            from orchestra_mem.tiers.session_archives import SessionArchives  # lazy import: rarely needed
+
+            return SessionArchives(
+                session=ended, audit=audit, changing=store.changing, keep_days=kept.keep_days,
+                keep_bytes=kept.keep_mb * 1e6,
+            )  # fmt: skip
+
+        return CatalogParts(
+            catalog=catalog, learner=CatalogLearner(catalog, store), documents=shown, open_archives=open_archives,
+            can_write_now=database.can_write_now, reporter=reporter,
+        )  # fmt: skip
+
+    @property
+    def _is_strict(self) -> bool:
+        return self.settings.catalog.isolation is IsolationChoice.STRICT
 
     def _close(self, compression: Compression, stats: Callable[[], object]) -> None:
         compression.close()
@@ -244,8 +278,8 @@ class Wiring:
 
     @property
     def _facts(self) -> FactExtractor:
-        apart = self.settings.catalog.isolation is IsolationChoice.STRICT
-        return FactExtractor(self.log, self.ledger, lasting=self.settings.documents.only_decisions, apart=apart)
+        lasting = self.settings.documents.only_decisions
+        return FactExtractor(self.log, self.ledger, lasting=lasting, apart=self._is_strict)
 
     def _limits(self) -> Limits:
         compaction = self.settings.compaction

@@ -22,7 +22,6 @@ from orchestra_mem.adapters.database.project_key import (
     shared_name,
     take_mark_away,
 )
-from orchestra_mem.build import HOME
 from orchestra_mem.build.storage import (
     Place,
     database_file,
@@ -54,7 +53,12 @@ def move_database(
     Raises:
         StorageError: A database cannot be used, the memory was already moved away, or the target has another memory.
     """
-    place, route = Place.of(project, settings), _route(project / HOME, settings, target)
+    place = Place.of(project, settings)
+    here, there = (
+        server_name(each) or f"{database_file(place.home, each)} on {socket.gethostname()}"
+        for each in (settings, target)
+    )
+    route = f"from {here} to {there} on {datetime.now(UTC):%Y-%m-%d}"
     with (
         closing(open_database(place.home, settings, moving=True, write_point=write_point)) as source,
         closing(open_database(place.home, target, moving=True, write_point=write_point)) as opened,
@@ -127,14 +131,3 @@ def _words(route: str, old: Settings, new: Settings) -> str:
 
 def _moved(route: str) -> str:
     return f"this memory was moved {route}"
-
-
-def _route(home: Path, old: Settings, new: Settings) -> str:
-    here, there = (_place(home, each) for each in (old, new))
-    return f"from {here} to {there} on {datetime.now(UTC):%Y-%m-%d}"
-
-
-def _place(home: Path, settings: Settings) -> str:
-    if (path := database_file(home, settings)) is not None:
-        return f"{path} on {socket.gethostname()}"
-    return server_name(settings)

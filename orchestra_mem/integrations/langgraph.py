@@ -178,17 +178,14 @@ def _fields(kept: _Kept) -> dict[str, Any]:
 
 
 def _namespaces(op: base.ListNamespacesOp, items: Iterable[_Kept]) -> list[tuple[str, ...]]:
-    every = {each.namespace for each in items}
-    found = {
-        each[: op.max_depth] for each in every if all(_matches(each, wanted) for wanted in op.match_conditions or ())
-    }
+    def matches(namespace: tuple[str, ...], wanted: base.MatchCondition) -> bool:
+        size = len(wanted.path)
+        part = namespace[:size] if wanted.match_type == "prefix" else namespace[max(0, len(namespace) - size) :]
+        return len(part) == size and all(label in ("*", name) for label, name in zip(wanted.path, part, strict=True))
+
+    wanted = op.match_conditions or ()
+    found = {each.namespace[: op.max_depth] for each in items if all(matches(each.namespace, one) for one in wanted)}
     return sorted(found)[op.offset : op.offset + op.limit]
-
-
-def _matches(namespace: tuple[str, ...], wanted: base.MatchCondition) -> bool:
-    size = len(wanted.path)
-    part = namespace[:size] if wanted.match_type == "prefix" else namespace[max(0, len(namespace) - size) :]
-    return len(part) == size and all(label in ("*", name) for label, name in zip(wanted.path, part, strict=True))
 
 
 def _passes(value: Any, wanted: Any) -> bool:

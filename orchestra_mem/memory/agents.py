@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from orchestra_mem.catalog_types import AuditEntry, AuditFilter, CleanedUp, Injection
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.errors import OrchestraMemError
-from orchestra_mem.memory.parts import MemoryParts
+from orchestra_mem.memory.recording import RecordingCalls
 from orchestra_mem.tiers.catalog import MemoryCatalog
 
 if TYPE_CHECKING:
@@ -20,11 +19,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class AgentCalls:
+class AgentCalls(RecordingCalls):
     """Mixin for `OrchestratorContextManager`: the calls that concern agents."""
-
-    _parts: MemoryParts
-    _note_call: Callable[..., None]
 
     @property
     def catalog(self) -> MemoryCatalog:

@@ -83,7 +83,10 @@ class IdleWorker:
                 elif still_in_s > 0:
                     self._ended.wait(still_in_s)
                 elif self._called.is_set():
-                    self._prepare()
+                    self._called.clear()
+                    while self._agents.work() and not self._called.is_set():
+                        pass
+                    self._prepare_refresh(_WORTH_A_LOOK)
                 else:
                     self._called.wait(None if waited_s == -inf else _FOLLOW_S - waited_s)
             except ClosedError:
@@ -99,12 +102,6 @@ class IdleWorker:
             search.follow()  # opening it takes time and memory: of several processes that record, one does
         del life  # do not keep the memory alive
         self._agents.settle()
-
-    def _prepare(self) -> None:
-        self._called.clear()
-        while self._agents.work() and not self._called.is_set():
-            pass
-        self._prepare_refresh(_WORTH_A_LOOK)
 
     def _prepare_refresh(self, least: int) -> None:
         """Prepare the next refresh until the caller calls; extract facts if at least `least` operations wait for it."""

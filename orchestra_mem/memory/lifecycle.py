@@ -19,7 +19,6 @@ from orchestra_mem.core.documents.episodic import ProjectView
 from orchestra_mem.errors import StorageError
 from orchestra_mem.memory.context_items import Snapshot
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.memory.recording import new_session
 from orchestra_mem.search_types import EVERYTHING, SearchFilter
 from orchestra_mem.tiers.session_compaction import Compacted, Refreshed
 from orchestra_mem.tiers.session_ending import closing_sections
@@ -141,7 +140,7 @@ class Lifecycle:
 
     def record(self, draft: Operation) -> Operation:
         """Write an operation to the event log, then update the tiers."""
-        operation, created = self._parts.log.append(draft, lambda: new_session(self._parts.clock()))
+        operation, created = self._parts.log.append(draft, self._parts.new_session)
         if created:
             try:
                 self._follow(operation)

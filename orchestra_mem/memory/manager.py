@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,6 @@ from orchestra_mem.memory.agents import AgentCalls
 from orchestra_mem.memory.idle_worker import IdleWorker
 from orchestra_mem.memory.lifecycle import Lifecycle
 from orchestra_mem.memory.parts import MemoryParts
-from orchestra_mem.memory.queries import HistoryCalls, SearchCalls
-from orchestra_mem.memory.recording import make_draft
 from orchestra_mem.memory.sharing import SharingCalls
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter
@@ -33,7 +30,7 @@ from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.session_compaction import Refreshed
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import Json, Operation, Summary
+from orchestra_mem.types import Json, Summary
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.compressor import MemoryCompressor
@@ -43,9 +40,8 @@ if TYPE_CHECKING:
 
 
 class OrchestratorContextManager(
-    HistoryCalls, AgentCalls, SearchCalls, SharingCalls, RejectsDesignArguments,
-    use="open_memory(project, config=config, model=llm_interface)",
-):  # fmt: skip
+    AgentCalls, SharingCalls, RejectsDesignArguments, use="open_memory(project, config=config, model=llm_interface)"
+):
     """The memory of one project. Safe to share between threads; several processes may open the same project.
 
     Create it with `open_memory`. As a context manager, it closes itself on exit; its session continues until
@@ -124,45 +120,6 @@ class OrchestratorContextManager(
         from orchestra_mem.memory.recall import Recall
 
         return Recall(self._parts.checked())
-
-    # Recording
-
-    def record_operation(
-        self,
-        operation_type: str,
-        operation_data: object,
-        tokens_used: int | None = None,
-        *,
-        agent: str | None = None,
-        critical: bool | None = None,
-        timestamp: datetime | None = None,
-        idempotency_key: str | None = None,
-    ) -> Operation:
-        """Record what the orchestrator did. When this returns, the operation is stored permanently.
-
-        Args:
-            operation_type: Kind of operation, such as `nl_command`, `task_execution` or `decision`.
-            operation_data: Any JSON value, of any size.
-            tokens_used: Tokens of the window that the operation used; by default the tokens of its entry.
-            agent: Name of the agent that performed the operation.
-            critical: Whether summaries must keep the operation; by default decided from its type and data.
-            timestamp: Time of the operation, with a time zone; by default now.
-            idempotency_key: A second call with the same key records nothing and returns the first operation.
-
-        Raises:
-            InvalidOperationError: A value is not JSON or out of range; nothing was recorded.
-            StorageError: The write failed, or this thread is within `state.together`; nothing was recorded.
-        """
-        self._lock.check()
-        draft = make_draft(
-            self._parts, operation_type, operation_data, tokens_used, agent=agent, critical=critical,
-            timestamp=timestamp, idempotency_key=idempotency_key, number=self._life.last_id + 1,
-            session=self._life.session,
-        )  # fmt: skip
-        with self._lock:
-            recorded = self._life.record(draft)
-        self._pauses.note_call(changed=True)
-        return recorded
 
     def refresh(self) -> Refreshed | None:
         """Spill, compact, update the documents and begin a new epoch. Return None if no session is under way.

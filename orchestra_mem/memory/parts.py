@@ -39,7 +39,7 @@ from orchestra_mem.tiers.session_compaction import SessionCompactor
 from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
 from orchestra_mem.tiers.state import StateManager
 from orchestra_mem.tiers.working import WorkingMemory
-from orchestra_mem.types import FileState, Json, Session
+from orchestra_mem.types import FileState, Json, Session, SessionStatus
 
 if TYPE_CHECKING:
     from orchestra_mem.compression.service import Compression
@@ -76,11 +76,7 @@ class MemoryLock:
         return self.closed or os.getpid() != self._process
 
     def check(self) -> None:
-        """Check that this process may use the memory.
-
-        Raises:
-            ClosedError: The memory has been closed, or was opened before a fork.
-        """
+        """Raise `ClosedError` if the memory has been closed, or was opened before a fork."""
         if os.getpid() != self._process:
             raise ClosedError(
                 "this memory was opened before a fork; a child process must open its own with open_memory()"
@@ -271,6 +267,12 @@ class MemoryParts:
         """Return these parts, after a check that this process may use the memory."""
         self.lock.check()
         return self
+
+    def new_session(self) -> Session:
+        """Return a new session that begins now."""
+        from uuid import uuid4  # loading takes milliseconds, and only a new session needs it
+
+        return Session(id=str(uuid4()), started=self.clock(), status=SessionStatus.ACTIVE)
 
     def snapshot(self, session: Session | None) -> Snapshot:
         """Return a snapshot of the memory, with `session` as the running session."""

@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
-from orchestra_mem.errors import NotFoundError, SearchError, StorageError
-from orchestra_mem.memory.lifecycle import Lifecycle
-from orchestra_mem.memory.parts import MemoryParts
+from orchestra_mem.errors import SearchError, StorageError
+from orchestra_mem.memory.recording import RecordingCalls
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import (
     Json,
@@ -36,19 +35,12 @@ if TYPE_CHECKING:
     from orchestra_mem.retrieval.search import Answer
 
 
-class HistoryCalls:
+class HistoryCalls(RecordingCalls):
     """Mixin for `OrchestratorContextManager`: the calls that read its history."""
-
-    _parts: MemoryParts
-    _life: Lifecycle
 
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
         """Return the newest operations, newest first, of all types or of one, going back over sessions if necessary."""
-        with self._life.settled():
-            found = self._parts.working.get_operations(operation_type, limit)
-        if len(found) >= limit:
-            return found
-        return self._parts.log.operations(OperationFilter(type=operation_type, limit=limit))[::-1]
+        return self.operations(OperationFilter(type=operation_type, limit=limit))[::-1]
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """Return operations of all sessions from the event log, oldest first."""
@@ -79,14 +71,12 @@ class HistoryCalls:
         return self._parts.checked().log.sessions()
 
     def find_session(self, session_id: str) -> Session:
-        """Return a session.
+        """Return a session by its id, or by the beginning of it.
 
         Raises:
-            NotFoundError: There is no session with this id.
+            NotFoundError: No session has this id, or several begin like this.
         """
-        if found := next((each for each in self.sessions() if each.id == session_id), None):
-            return found
-        raise NotFoundError(f"there is no session {session_id!r}")
+        return self._parts.checked().log.session(session_id)
 
     def session_agents(self, session: str) -> list[str]:
         """Return the sorted names of the agents that recorded operations in a session."""
@@ -119,12 +109,9 @@ _READ_AT_ONCE, _BETWEEN_S = 100, 0.005
 _MOST_BATCHES = 3  # extracted before the index is updated
 
 
-class SearchCalls:
+class SearchCalls(HistoryCalls):
     """Mixin for `OrchestratorContextManager`: the calls that answer questions."""
 
-    _parts: MemoryParts
-    _life: Lifecycle
-    _note_call: Callable[..., None]
     _retriever: ContextRetriever | None = None
     _responses: ResponseCache | None = None
 

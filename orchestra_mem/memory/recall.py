@@ -72,14 +72,7 @@ class Recall:
     parts: MemoryParts
 
     def expand(self, reference: str | int) -> Expansion:
-        """Return the operations of a summary (`S12` or 12), a fact (`K7`) or an operation (`op 104`).
-
-        `decision_log.md:41` returns the passage at that line and the operations that it names, `story 5` a work item,
-        `M12` or `mem_…` a catalog item.
-
-        Raises:
-            NotFoundError: The reference names nothing.
-        """
+        """See `OrchestratorContextManager.expand`; a line returns its passage and the operations that this names."""
         if is_memory_item(reference):
             item = self.parts.agents.catalog.get(str(reference).strip())
             return Expansion(reference=item.id, operations=(), memory_item=item)
@@ -101,16 +94,33 @@ class Recall:
         return Expansion(reference=f"S{number}", operations=tuple(self._covered(summary)), summary=summary)
 
     def _expand_place(self, reference: str) -> Expansion | None:
-        place = self._place(reference)
-        if place is None:
+        """Expand a line (`decision_log.md:41`; default 1) to the nearest passage; return None for other references."""
+        match = _DOCUMENT.fullmatch(reference.strip())
+        if match is None:
             return None
-        names = names_in(place.passage.text)
+        path = self._path(match["name"])
+        text = self.parts.store.read_shown(path) if path else None
+        if path is None or text is None:
+            raise NotFoundError(
+                f"there is no document {match['name']!r}; `orchestra-mem status` shows where the documents are"
+            )
+        passages, line = [*passages_of(text)], int(match["line"] or 1)
+        if not passages:
+            raise NotFoundError(f"{match['name']} is empty")
+        if line > (last := len(text.splitlines())):
+            raise NotFoundError(f"there is no line {line:,} in {match['name']}; its last line is {last:,}")
+        nearest = min(passages, key=lambda each: max(each.line - line, line - each.end + 1, 0))
+        number, heading = passages.index(nearest), nearest.heading
+        before = [each for each in passages[max(0, number - _PASSAGES_AROUND) : number] if each.heading == heading]
+        behind = [each for each in passages[number + 1 : number + 1 + _PASSAGES_AROUND] if each.heading == heading]
+        names = names_in(nearest.text)
         facts = self.parts.ledger.must_keeps_by_id(names["K"])
         numbers = sorted({*names["op"], *(fact.operation for fact in facts if fact.operation)})
         # Filters, not `operation()`: a person's line may name an operation that does not exist.
         known = [self.parts.log.operations(OperationFilter(after=number - 1, through=number)) for number in numbers]
-        reference = f"{place.document.name}:{place.passage.line}"
-        return Expansion(reference=reference, operations=tuple(chain.from_iterable(known)), place=place)
+        place = Excerpt(document=path, before=tuple(before), passage=nearest, behind=tuple(behind))
+        operations = tuple(chain.from_iterable(known))
+        return Expansion(reference=f"{path.name}:{nearest.line}", operations=operations, place=place)
 
     def _expand_item(self, reference: str | int) -> Expansion:
         match = _ITEM.fullmatch(str(reference))
@@ -122,12 +132,8 @@ class Recall:
         item = self.parts.state.item(int(match["number"]))
         events = tuple(self.parts.state.events(item.id))
         numbers = sorted({event.operation for event in events if event.operation})
-        return Expansion(
-            reference=f"{item.kind.value} {item.id}",
-            operations=tuple(self.parts.log.operation(number) for number in numbers),
-            item=item,
-            events=events,
-        )
+        operations = tuple(map(self.parts.log.operation, numbers))
+        return Expansion(reference=f"{item.kind.value} {item.id}", operations=operations, item=item, events=events)
 
     def _around(self, operation: Operation) -> tuple[Operation, ...]:
         here = OperationFilter(session=operation.session)
@@ -187,32 +193,6 @@ class Recall:
             passage = find_passage(passages[name], hit.chunk)
             found.append(passage.line if passage else 0)
         return found
-
-    def _place(self, reference: str) -> Excerpt | None:
-        """Return the passage nearest to a line (`decision_log.md:41`; default 1), or None for other references.
-
-        Raises:
-            NotFoundError: The document does not exist, is empty, or has fewer lines.
-        """
-        match = _DOCUMENT.fullmatch(reference.strip())
-        if match is None:
-            return None
-        path = self._path(match["name"])
-        text = self.parts.store.read_shown(path) if path else None
-        if path is None or text is None:
-            raise NotFoundError(
-                f"there is no document {match['name']!r}; `orchestra-mem status` shows where the documents are"
-            )
-        passages, line = [*passages_of(text)], int(match["line"] or 1)
-        if not passages:
-            raise NotFoundError(f"{match['name']} is empty")
-        if line > (last := len(text.splitlines())):
-            raise NotFoundError(f"there is no line {line:,} in {match['name']}; its last line is {last:,}")
-        nearest = min(passages, key=lambda each: max(each.line - line, line - each.end + 1, 0))
-        number, heading = passages.index(nearest), nearest.heading
-        before = [each for each in passages[max(0, number - _PASSAGES_AROUND) : number] if each.heading == heading]
-        behind = [each for each in passages[number + 1 : number + 1 + _PASSAGES_AROUND] if each.heading == heading]
-        return Excerpt(document=path, before=tuple(before), passage=nearest, behind=tuple(behind))
 
     def _path(self, name: str) -> Path | None:
         """Return the path of a document; None if it does not exist or the name is a reference such as `op 12`."""

@@ -39,11 +39,7 @@ _REMOVED, _STANDING = MustKeepStatus.REMOVED, MustKeepStatus.STANDING
 class Reporter:
     """Collects the data for the episodic documents, and keeps each problem until it is resolved.
 
-    Attributes:
-        log, ledger, settings, clock: Shared with the memory.
-        project: Name of the project.
-        work: Provides the work items to show.
-        read_only: Why the memory cannot be written; empty if it can.
+    `read_only` says why the memory cannot be written; empty if it can.
     """
 
     log: EventLog
@@ -68,11 +64,7 @@ class Reporter:
         return self.clock().isoformat(timespec="seconds")
 
     def view(self, session: str, recent: Sequence[str]) -> ProjectView:
-        """Return the current data for the episodic documents.
-
-        Raises:
-            StorageReadOnlyError: The memory, and so its documents, cannot be written.
-        """
+        """Return the current data for the documents; raise `StorageReadOnlyError` if these cannot be written."""
         if self.read_only:
             raise StorageReadOnlyError(f"updating the documents: this memory is read-only: {self.read_only}")
         sizes = self.settings.documents

@@ -10,15 +10,13 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from orchestra_mem.catalog_types import GLOBAL
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.documents.shared_document import SharedDecision, with_tags
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
-from orchestra_mem.memory.lifecycle import Lifecycle
-from orchestra_mem.memory.parts import MemoryParts
+from orchestra_mem.memory.queries import SearchCalls
 from orchestra_mem.tiers.shared_decisions import SHAREABLE_KINDS, SHARED_LOG, SharedDecisions, tag_fault
 from orchestra_mem.types import (
     REPLACES,
@@ -51,13 +49,9 @@ class SharedFact:
     superseded: tuple[MustKeep, ...] = ()
 
 
-class SharingCalls:
+class SharingCalls(SearchCalls):
     """Mixin for `OrchestratorContextManager`: the calls that share decisions between projects."""
 
-    _parts: MemoryParts
-    _life: Lifecycle
-    record_operation: Callable[..., Any]
-    facts: Callable[..., list[MustKeep]]
     refresh: Callable[[], object]
 
     @property

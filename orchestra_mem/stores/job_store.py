@@ -9,7 +9,7 @@ from datetime import datetime
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, Trial, TrialVerdict
 from orchestra_mem.stores.event_log import SESSION_NUMBER
 from orchestra_mem.stores.ledger import Ledger, details_of
-from orchestra_mem.stores.statements import SqlDatabase, Stored, Table, limit_of, matching
+from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
 from orchestra_mem.types import Summary
 
 _JOBS = Table("jobs", Job)
@@ -154,10 +154,6 @@ class JobQueue(Stored):
 class DraftStore(Stored):
     """Stores drafts, at most one per summary."""
 
-    def __init__(self, database: SqlDatabase) -> None:
-        super().__init__(database)
-        self._ledger = Ledger(database)
-
     def put(self, draft: SummaryDraft) -> None:
         """Store a draft, replacing the summary's earlier draft, unless the earlier draft is already placed."""
         with self._database.transaction("draft"):
@@ -177,7 +173,7 @@ class DraftStore(Stored):
         """Replace the summary's text in the ledger by the draft's. The draft stays, marked as placed, until `drop`."""
         with self._database.transaction("improve"):
             better = {name: getattr(draft, name) for name in _BETTER}
-            summary = replace(self._ledger.summary(draft.summary), **better)
+            summary = replace(Ledger(self._database).summary(draft.summary), **better)
             self._database.write(
                 "improve",
                 "UPDATE summaries SET text = ?, tokens = ?, method = ?, details = ? WHERE id = ?",

@@ -37,21 +37,13 @@ def bound(values: Values) -> Any:
 
 def _bound(value: object) -> object:
     if isinstance(value, str):
-        return value if value.isascii() else _without_surrogates(value)
+        # Lone surrogates, which SQLite cannot store, become U+FFFD; surrogate pairs are joined.
+        return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, int):
         return value if -_MOST <= value <= _MOST else max(-_MOST, min(value, _MOST))
     if isinstance(value, datetime):
         return to_microseconds(value)
     return dump_json([*value]) if isinstance(value, tuple | list) else value
-
-
-def _without_surrogates(text: str) -> str:
-    """Replace lone surrogates, which SQLite cannot store, by U+FFFD, and join surrogate pairs."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def limit_of(limit: int | None) -> int:
@@ -78,8 +70,7 @@ class Table(Generic[Record]):
     """A table whose rows are records of one dataclass: by default, each field is a column of the same name.
 
     Args:
-        name: Name of the table.
-        record: The dataclass.
+        name, record: The table's name, and the dataclass.
         read: SQL expressions that read fields, by field name. Such a field is stored only if `write` has it as well.
         write: SQL expressions that store fields, by field name, with `?` for the value.
         but: Names of the dataclass's fields that the table lacks.
@@ -146,16 +137,12 @@ class Table(Generic[Record]):
 def _decoder(annotation: str, record: type) -> Callable[[Any], object] | None:
     kind = annotation.removesuffix(" | None")
     if kind.startswith("tuple["):
-        return _tuple
+        return lambda text: () if text == "[]" else tuple(json.loads(text))
     if kind in _DECODERS:
         return _DECODERS[kind]
     named = getattr(sys.modules[record.__module__], kind, None)
     # A dictionary of the members, as calling the enumeration takes ten times as long.
     return dict(zip(map(str, named), named, strict=True)).__getitem__ if isinstance(named, EnumMeta) else None
-
-
-def _tuple(text: str) -> tuple[object, ...]:
-    return () if text == "[]" else tuple(json.loads(text))
 
 
 class Written(NamedTuple):
@@ -181,10 +168,7 @@ class SqlDatabase(ABC):
     Statements are SQL that both SQLite and PostgreSQL understand, with `?` or `:name` for values. A write transaction
     locks out all other writers until it ends, so that numbers are assigned in commit order.
 
-    Args:
-        name: Name of the database in messages.
-        write_point: Called before and after each commit.
-        read_only: Refuse all writes.
+    `name` stands for it in messages; `write_point` is called before and after each commit; `read_only` refuses writes.
     """
 
     errors: type[Exception]

@@ -101,11 +101,7 @@ class WorkStore(Stored):
         self._database.write_all("work", _EVENTS.insert(), map(_EVENTS.values, events))
 
     def item(self, item_id: int) -> WorkItem:
-        """Return one item by its id.
-
-        Raises:
-            NotFoundError: No such item exists.
-        """
+        """Return an item by its id; raise `NotFoundError` if there is none."""
         missing = f"there is no work item #{item_id}; `orchestra-mem work` lists them"
         return self._database.one(_ITEMS, "id = ?", item_id, missing)
 

@@ -51,8 +51,7 @@ class PostgresDatabase(SqlDatabase):
         url: Connection string of the server, in libpq's syntax.
         schema: Schema of the memory, created if missing.
         busy_timeout_s: How long a call waits for the server or for other writers, in seconds, at least 0.1.
-        write_point: Called before and after each commit.
-        read_only: Refuse all writes.
+        write_point, read_only: See `SqlDatabase`.
 
     Raises:
         StorageError: The server cannot be reached, refuses the connection, or has other tables in the schema.

@@ -46,8 +46,7 @@ def staging_path(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
 def interrupted_save(leftover: Path) -> tuple[Path, bytes, bytes | None] | None:
     """Return the document, the text that somebody else saved to it, and the killed writer's text if it stands there.
 
-    Args:
-        leftover: A file that a killed writer left next to the document. Without a text of others in it, return None.
+    `leftover` is a file that a killed writer left next to the document. Without a text of others in it, return None.
     """
     match = _ASIDE.fullmatch(leftover.name)
     if match is None:
@@ -65,11 +64,7 @@ def _short_digest(data: bytes) -> str:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Exchange the names of two files in one step; return False if the system or file system cannot do this.
-
-    Raises:
-        OSError: A file does not exist, or the disk refused.
-    """
+    """Exchange the names of two files in one step; return False if the system or file system cannot do this."""
     rename = _rename()
     if rename is None:
         return False
@@ -99,11 +94,7 @@ def _rename() -> Callable[[bytes, bytes], int] | None:
 
 
 def link_new(source: Path, path: Path) -> bool:
-    """Create a hard link under an unused name; return False if the file system has no hard links.
-
-    Raises:
-        FileExistsError: The name is taken.
-    """
+    """Create a hard link; return False if the file system has none, raise `FileExistsError` if the name is taken."""
     try:
         os.link(source, path)
     except OSError as error:
@@ -125,8 +116,10 @@ def settled(path: Path) -> bytes | None:
             if lease is not False:
                 file.seek(0)
                 data = file.readall()
-                if lease is None or _still_leased(file.fileno()):
+                # The lease is gone if somebody has opened the file for writing since.
+                if lease is None or fcntl.fcntl(file.fileno(), fcntl.F_GETLEASE) == fcntl.F_RDLCK:
                     return data
+                fcntl.fcntl(file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
             if time.monotonic() >= end:
                 break
             time.sleep(_POLL_S)
@@ -146,14 +139,6 @@ def _lease(descriptor: int) -> bool | None:
     return True
 
 
-def _still_leased(descriptor: int) -> bool:
-    """Check whether nobody has opened the file for writing since the lease began; otherwise release the lease."""
-    if fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK:
-        return True
-    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    return False
-
-
 def put_back(
     aside: Path, path: Path, came_out: bytes | None, *, ours: bytes, tell: Callable[[str], None]
 ) -> list[bytes]:
@@ -163,14 +148,11 @@ def put_back(
         aside: The file that came out of `path`.
         path: The document; it holds `ours`, unless somebody has saved it again.
         came_out: Content of `aside`; None if somebody is still writing it.
-        ours: The text that was put in place of `aside`.
         tell: Called with `before` and `after` around each exchange.
 
     Returns:
-        Texts that others saved and that `path` no longer holds, because somebody has saved it since.
-
-    Raises:
-        OSError: The disk refused, or the file is gone; `aside` still holds a text of others.
+        Texts that others saved and that `path` no longer holds, because somebody has saved it since. After an `OSError`
+        `aside` still holds one.
     """
     standing: bytes | None = ours
     coming = came_out

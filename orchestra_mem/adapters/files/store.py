@@ -210,9 +210,7 @@ class FileDocumentStore(DocumentReader):
 
         Raises:
             DocumentConflictError: An editor replaced the file meanwhile; the appended text is lost with the old file.
-            DocumentError: The document is a link that leads out of the memory.
-            StorageReadOnlyError: The document is marked as read-only.
-            StorageError: The disk refused; the document is unchanged.
+            DocumentError, StorageError: As from `replace`.
         """
         with self._changing("appending to", path):
             self._check_change(path)
@@ -280,11 +278,7 @@ class FileDocumentStore(DocumentReader):
             return sorted(scan(self._versions, document), key=lambda version: version.sequence)
 
     def read_version(self, version: Version) -> str:
-        """Return the text of a version.
-
-        Raises:
-            StorageError: The version's file is gone or cannot be read.
-        """
+        """Return the text of a version; raise `StorageError` if its file is gone or cannot be read."""
         if (data := self._read_bytes(Path(version.path))) is None:
             raise StorageError(f"{version.path} does not exist any more")
         return decode(data)

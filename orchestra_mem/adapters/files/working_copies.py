@@ -138,9 +138,7 @@ class CopyHistory:
     def changed(self, state: Callable[[str], FileState | None], *, but: Sequence[str] = ()) -> dict[str, str]:
         """Return the copies whose files have changed since their revision was recorded, with their present states.
 
-        Args:
-            state: Returns the state of a file by its name.
-            but: Names that contain one of these parts are skipped.
+        `state` returns the state of a file by its name. Names that contain a part in `but` are skipped.
         """
         left_out = " AND name NOT LIKE ?" * len(but)
         query = f"SELECT name, state FROM copies WHERE state <> ?{left_out} ORDER BY name"
@@ -258,15 +256,14 @@ class Follower:
     def _run(self) -> None:
         wait_s = _EVERY_S
         while not self._ended.wait(wait_s):
+            wait_s = _EVERY_S
             try:
                 if (store := self._store()) is None:
                     return
-                store.follow()
-                wait_s = _EVERY_S
+                with suppress(LockTimeoutError):  # others write now
+                    store.follow()
             except ClosedError:
                 return
-            except LockTimeoutError:  # others write now
-                wait_s = _EVERY_S
             except Exception:  # the next caller gets the same error
                 logger.debug("following has failed", exc_info=True)
                 wait_s = _AFTER_A_FAULT_S

@@ -74,7 +74,8 @@ def _opened(file: Path) -> IO[bytes]:
 def _read(file: Path, kind: str, on_fault: OnFault) -> Iterator[HistoryOperation]:
     name = str(file)
     with _opened(file) as stream:
-        source = _source(file)
+        # What identifies the file, however its path is written; `/dev/stdin` may be a regular file, too.
+        source = os.fsencode(file.resolve()) if file.is_file() else uuid.uuid4().bytes
         for number, line, position in read_lines(stream):
             try:
                 # No path contains a NUL, so different lines never yield the same bytes.
@@ -84,28 +85,17 @@ def _read(file: Path, kind: str, on_fault: OnFault) -> Iterator[HistoryOperation
                 on_fault(HistoryFault(place=f"{name}:{number}", problem=str(bad)))
 
 
-def _source(file: Path) -> bytes:
-    """Return bytes that identify the file, however its path is written; random bytes for a pipe."""
-    if not file.is_file():
-        return uuid.uuid4().bytes
-    return os.fsencode(file.resolve())  # `/dev/stdin` may be a regular file, too
-
-
 def _operation(line: bytes | None, place: str, own_key: str, position: int, kind: str) -> HistoryOperation:
     value = parse_object(line)
     given = {name: next((value.pop(key) for key in keys if key in value), None) for name, keys in _KEYS.items()}
     named, key, agent = (_typed(given[name], str, name, "not text") for name in ("type", "idempotency_key", "agent"))
+    alone = (value[key] for key in _DATA if key in value and not set(value) - _OTHER_MEMORY - {key})
     return HistoryOperation(
-        type=kind if named is None else named, data=_data(value), timestamp=parse_time(given["timestamp"]),
+        type=kind if named is None else named, data=next(alone, value), timestamp=parse_time(given["timestamp"]),
         idempotency_key=key or own_key, place=place, position=position,
         tokens=_typed(given["tokens"], int, "tokens", "not a whole number"), agent=agent,
         critical=_typed(given["critical"], bool, "critical", "neither true nor false"),
     )  # fmt: skip
-
-
-def _data(value: dict[str, Json]) -> Json:
-    alone = (value[key] for key in _DATA if key in value and not set(value) - _OTHER_MEMORY - {key})
-    return next(alone, value)
 
 
 def _typed(value: Json, kind: type[_T], key: str, problem: str) -> _T | None:

@@ -23,7 +23,7 @@ from weakref import finalize
 from orchestra_mem.adapters.llama.lifetime import Held, Stop
 from orchestra_mem.adapters.llama.trial import INSTALL, require_library, require_loadable
 from orchestra_mem.errors import ModelError, TokenizerError
-from orchestra_mem.model_types import Message, Role
+from orchestra_mem.model_types import Message
 from orchestra_mem.types import Json
 
 _log = logging.getLogger(__name__)
@@ -37,11 +37,7 @@ _log_callback: Any = None
 
 
 def load_library() -> Any:
-    """Load the library once per process, and return it; its functions have the names of `llama.h`.
-
-    Raises:
-        ModelError: The library is not installed, or cannot be loaded.
-    """
+    """Load the library once per process, or raise `ModelError`; its functions have the names of `llama.h`."""
     global _library  # noqa: PLW0603 (a library is loaded once for a process)
     with _lock:
         if _library is None:
@@ -97,10 +93,7 @@ def _core_of(number: int) -> str:
 class LoadedModel:
     """A GGUF in memory, for one thread at a time. Freed by `close`, or when it is garbage-collected.
 
-    Args:
-        path: The GGUF file.
-        stop: Polled while the model is loaded.
-        weights: Whether to load the complete model, or only its vocabulary.
+    `stop` is polled while the model is loaded. Without `weights`, only the vocabulary is loaded.
 
     Raises:
         ModelError: llama.cpp is not installed or does not run on this machine, the file is unusable, or `stop` is set.
@@ -125,11 +118,7 @@ class LoadedModel:
         self.vocabulary = self.library.llama_model_get_vocab(self.model)
 
     def open_context(self, context_tokens: int, **parameters: object) -> Any:
-        """Create a context for inference; `parameters` are fields of `llama_context_params`.
-
-        Raises:
-            ModelError: llama.cpp refuses.
-        """
+        """Create a context for inference; `parameters` are fields of `llama_context_params`."""
         given = self.library.llama_context_default_params()
         for name, value in {**parameters, "n_ctx": context_tokens, "no_perf": True}.items():
             setattr(given, name, value)
@@ -142,10 +131,7 @@ class LoadedModel:
     def tokens(self, text: str, *, special: bool = False, marks: bool = False) -> list[int]:
         """Tokenize a text.
 
-        Args:
-            text: Any string.
-            special: Whether the spelling of a special token becomes that token, rather than plain text.
-            marks: Whether to add the tokens with which the model marks the beginning and end of a text.
+        With `special`, the spelling of a special token becomes that token; `marks` add those at begin and end.
         """
         raw = text.encode("utf-8", "replace")
         room = len(raw) + 8  # at least one byte per token, and 8 tokens for the marks and a prepended space
@@ -201,9 +187,8 @@ class GgufVocabulary:
     """The vocabulary of a GGUF, loaded on first use: half a second, 50 MB for Qwen2.5. Safe to share between threads.
 
     Implements `TokenCounter` with the model's own counts. The spelling of a special token counts as plain text.
-
-    Args:
-        path: The GGUF file.
+    Whatever reads it raises `ModelError`, `count` a `TokenizerError`, if llama.cpp is not installed or does not run on
+    this machine, or if the file cannot be used.
     """
 
     exact = True
@@ -221,32 +206,21 @@ class GgufVocabulary:
         return kind == _BPE and pattern in _ADDITIVE_PATTERNS
 
     def count(self, text: str) -> int:
-        """Count the tokens of `text`.
-
-        Raises:
-            TokenizerError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
-        """
+        """Count the tokens of `text`."""
         try:
             return len(self.tokens(text))
         except ModelError as error:
             raise TokenizerError(str(error)) from error
 
     def tokens(self, text: str) -> list[int]:
-        """Tokenize a text.
-
-        Raises:
-            ModelError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
-        """
+        """Tokenize a text."""
         with self._held.use() as loaded:
             return loaded.tokens(text)
 
     def prompt_tokens(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Json]] = ()) -> list[int]:
         """Tokenize a prompt, laid out by the model's chat template, up to where the answer begins.
 
-        Tools add tokens only if the template has a place for them.
-
-        Raises:
-            ModelError: As for `tokens`, or the template rejects the messages.
+        Tools add tokens only if the template has a place for them. Raises `ModelError` if it rejects the messages.
         """
         offered = json.dumps(list(tools), ensure_ascii=False)
         names = (b"tool_use", None) if tools else (None,)
@@ -255,33 +229,33 @@ class GgufVocabulary:
             # A character that occurs in none of the texts.
             texts = [offered, *(message.text for message in messages)]
             sign = next(chr(code) for code in _PRIVATE_USE if not any(chr(code) in text for text in texts))
-            said = [(each.role, _break_spellings(each.text, _spelled(loaded, each.text), sign)) for each in messages]
+            said = [
+                {"role": each.role.value, "content": _break_spellings(each.text, _spelled(loaded, each.text), sign)}
+                for each in messages
+            ]
             bos, eos = library.llama_vocab_bos(vocabulary), library.llama_vocab_eos(vocabulary)
+            first, last = loaded.text_of(bos), loaded.text_of(eos)
             # A file may have a separate template for prompts with tools.
             found_templates = (library.llama_model_chat_template(loaded.model, name) for name in names)
             template = next(filter(None, found_templates), b"").decode("utf-8", "replace")
             given = json.loads(_break_spellings(offered, _spelled(loaded, offered), sign))
-            prompt = _render(template, said, given, first=loaded.text_of(bos), last=loaded.text_of(eos))
+            try:
+                laid_out = _formatter(template or _CHATML, first, last)(messages=said, tools=given or None)
+            except Exception as error:  # a template is a program and may raise anything
+                raise ModelError(f"the model's chat template rejected these messages: {error}") from error
+            prompt = str(laid_out.prompt)
             found = [token for piece in prompt.split(sign) for token in loaded.tokens(piece, special=True)]
-            if library.llama_vocab_get_add_bos(vocabulary) and not prompt.startswith(loaded.text_of(bos)):
+            if library.llama_vocab_get_add_bos(vocabulary) and not prompt.startswith(first):
                 found.insert(0, bos)
             return found
 
     def said(self, key: str) -> str | None:
-        """Return the file's metadata under a key, such as `qwen2.context_length`; None if the key is missing.
-
-        Raises:
-            ModelError: As for `tokens`.
-        """
+        """Return the file's metadata under a key, such as `qwen2.context_length`; None if the key is missing."""
         with self._held.use() as loaded:
             return loaded.said(key)
 
     def number(self, key: str) -> int | None:
-        """Return the integer under a key of the model's architecture, such as `context_length`; None if it is missing.
-
-        Raises:
-            ModelError: As for `tokens`.
-        """
+        """Return the integer under a key of the architecture, such as `context_length`; None if the key is missing."""
         value = self.said(f"{self.said('general.architecture')}.{key}") or ""
         return int(value) if value.isdecimal() else None
 
@@ -298,28 +272,9 @@ def _spelled(loaded: LoadedModel, text: str) -> set[str]:
     return {loaded.text_of(each) for each in tokens if is_special(loaded.vocabulary, each)}
 
 
-def _render(template: str, messages: Sequence[tuple[Role, str]], tools: list[Json], *, first: str, last: str) -> str:
-    """Lay out messages by a Jinja template.
-
-    Args:
-        template: The model's chat template; ChatML if it is empty.
-        messages: Role and text of each message.
-        tools: Definitions of the tools that the model may call.
-        first: Text of the token that begins a prompt.
-        last: Text of the token that ends an answer.
-
-    Raises:
-        ModelError: The template rejects the messages.
-    """
-    given = [{"role": role.value, "content": text} for role, text in messages]
-    try:
-        return str(_formatter(template or _CHATML, first, last)(messages=given, tools=tools or None).prompt)
-    except Exception as error:  # a template is a program and may raise anything
-        raise ModelError(f"the model's chat template rejected these messages: {error}") from error
-
-
 @lru_cache(maxsize=8)
 def _formatter(template: str, first: str, last: str) -> Any:
+    """Return what lays out messages by a Jinja template, with the texts of the tokens around a prompt and an answer."""
     from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
     return Jinja2ChatFormatter(template=template, bos_token=first, eos_token=last)

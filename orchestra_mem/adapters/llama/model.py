@@ -19,9 +19,7 @@ from orchestra_mem.types import Json
 
 _log = logging.getLogger(__name__)
 
-_NOTHING = Generation(
-    text="", finish=Finish.CANCELLED, prompt_tokens=0, answer_tokens=0, evaluated_tokens=0, prompt_s=0.0, answer_s=0.0
-)
+_NOTHING = Generation(text="", finish=Finish.CANCELLED)
 
 
 class LlamaModel:
@@ -53,11 +51,7 @@ class LlamaModel:
 
     @property
     def context_tokens(self) -> int:
-        """The context window in tokens, shared by prompt and answer.
-
-        Raises:
-            ModelError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
-        """
+        """The context window in tokens, shared by prompt and answer; `ModelError` as from `GgufVocabulary`."""
         return min(self._wanted_tokens, self._vocabulary.number("context_length") or self._wanted_tokens)
 
     @property
@@ -77,11 +71,7 @@ class LlamaModel:
         return False
 
     def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
-        """Count the tokens of a prompt, including its chat template; loads only the vocabulary.
-
-        Raises:
-            ModelError: As for `context_tokens`, or the chat template rejects the messages.
-        """
+        """Count the tokens of a prompt, including its chat template; loads only the vocabulary."""
         return len(self._vocabulary.prompt_tokens(messages, tools))
 
     def generate(

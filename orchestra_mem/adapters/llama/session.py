@@ -52,14 +52,7 @@ class _Talk:
 class LlamaSession(LoadedModel):
     """A loaded model with a cache for two conversations. For one thread at a time.
 
-    Args:
-        path: The GGUF file.
-        stop: Polled while the model is loaded.
-        context_tokens: Context window, shared by prompt and answer.
-        threads: Number of processor threads.
-
-    Raises:
-        ModelError: llama.cpp refuses, or `stop` is set.
+    `context_tokens` is the window that prompt and answer share. For the rest see `LoadedModel`.
     """
 
     def __init__(self, path: Path, stop: Stop, *, context_tokens: int, threads: int) -> None:
@@ -77,23 +70,16 @@ class LlamaSession(LoadedModel):
         self._talks = [_Talk(number) for number in range(_TALKS)]
         self._batch = library.llama_batch_init(self._batch_tokens, 0, 1)
         self.frees.callback(library.llama_batch_free, self._batch)
-        self._aborts = _abort_callback(library)
+        # llama.cpp calls this hundreds of times per token. A Python function would wait for the interpreter lock each
+        # time, up to 5 ms in a busy program; `strlen` only reads the memory that `Stop.set` writes to.
+        self._aborts = ctypes.cast(ctypes.CDLL(None).strlen, library.ggml_abort_callback)
 
     def generate(
         self, prompt: Sequence[int], *, max_tokens: int, grammar: str, temperature: float, seed: int, stop: Stop
     ) -> Generation:
         """Answer a prompt. If `stop` is set meanwhile, return the partial answer, marked as cancelled.
 
-        Args:
-            prompt: Tokens of the prompt.
-            max_tokens: Upper limit for the answer.
-            grammar: Grammar in GBNF; empty to allow any token.
-            temperature: Sampling temperature; 0 for the most likely answer.
-            seed: Seed for random sampling.
-            stop: Polled while the prompt is processed and the answer generated.
-
-        Raises:
-            ModelError: llama.cpp fails.
+        The `grammar` is in GBNF, empty to allow any token. See `LanguageModel.generate` for the rest.
         """
         library, begun = self.library, time.perf_counter()
         library.llama_set_abort_callback(self._context, self._aborts, ctypes.addressof(stop.sign))
@@ -129,7 +115,10 @@ class LlamaSession(LoadedModel):
 
         If no common prefix is long enough, return the least recently used sequence.
         """
-        common = [_common(talk.read, prompt) for talk in self._talks]
+        common = [
+            sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(talk.read, prompt, strict=False)))
+            for talk in self._talks
+        ]
         place = common.index(max(common)) if max(common) >= _LEAST_COMMON else 0
         talk = self._talks.pop(place)
         self._talks.append(talk)
@@ -178,20 +167,6 @@ class LlamaSession(LoadedModel):
     def _drop(self, talk: _Talk) -> None:
         self.library.llama_memory_seq_rm(self._memory, talk.number, -1, -1)
         talk.read.clear()
-
-
-def _common(read: Sequence[int], prompt: Sequence[int]) -> int:
-    """Count the tokens of the common prefix."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(read, prompt, strict=False)))
-
-
-def _abort_callback(library: Any) -> Any:
-    """Return a C callback that returns true if the C string at its argument is not empty.
-
-    llama.cpp calls the callback hundreds of times per token. A Python function would wait for the interpreter lock
-    each time, up to 5 ms in a busy program; `strlen` only reads the memory that `Stop.set` writes to.
-    """
-    return ctypes.cast(ctypes.CDLL(None).strlen, library.ggml_abort_callback)
 
 
 class _Sampler:
@@ -263,11 +238,7 @@ def _choices(library: Any, temperature: float, seed: int) -> list[Any]:
 
 
 def grammar_of(schema: Mapping[str, Json] | None) -> str:
-    """Convert a JSON schema to a grammar in GBNF; empty for None.
-
-    Raises:
-        ModelError: The schema cannot be converted.
-    """
+    """Convert a JSON schema to a grammar in GBNF, empty for None; raise `ModelError` if that is impossible."""
     if schema is None:
         return ""
     from llama_cpp.llama_grammar import json_schema_to_gbnf

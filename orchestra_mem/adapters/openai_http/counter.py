@@ -122,7 +122,11 @@ class ServerTokenCounter:
                 self._serves = False
                 logger.warning("%s does not count tokens; %s counts instead", self._server.url, self._near.name)
             else:
-                self._leave_alone(str(error))
+                if not self._fault:
+                    logger.warning("tokens are estimated, on the high side: %s", error)
+                self._fault = str(error)
+                self._resting_until = time.monotonic() + self._pause_s
+                self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
             return None
         self._serves, self._fault, self._pause_s = True, "", _FIRST_PAUSE_S
         if near and tokens >= _LEAST_TOKENS:
@@ -142,10 +146,3 @@ class ServerTokenCounter:
         if not isinstance(tokens, list):
             raise UnsupportedRequestError(200, f"{self._server.url} answered without tokens")
         return len(tokens)
-
-    def _leave_alone(self, why: str) -> None:
-        if not self._fault:
-            logger.warning("tokens are estimated, on the high side: %s", why)
-        self._fault = why
-        self._resting_until = time.monotonic() + self._pause_s
-        self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)

@@ -92,18 +92,18 @@ class HttpEmbedder:
         return unit(vectors)
 
     def _asked(self, texts: list[str], timeout_s: float, tries: int) -> NDArray[np.float32]:
+        def require_open() -> None:
+            if self._closed:
+                raise ModelError(f"{self._server.url} gets no more requests: the memory was closed")
+
         try:
             answer = self._server.post(
                 self._path, {"model": self._name, "input": [*texts], "encoding_format": "float"}, self._server.json,
-                self._require_open, tries=tries, timeout_s=timeout_s,
+                require_open, tries=tries, timeout_s=timeout_s,
             )  # fmt: skip
         except ModelError as error:
             raise EmbedderError(f"no embeddings from {self._name!r}: {error}") from error
         return self._read(answer, len(texts))
-
-    def _require_open(self) -> None:
-        if self._closed:
-            raise ModelError(f"{self._server.url} gets no more requests: the memory was closed")
 
     def _read(self, answer: Any, count: int) -> NDArray[np.float32]:
         address = f"{self._server.url}{self._path}"

@@ -97,12 +97,7 @@ class Server:
         )
 
     def ask(self, method: str, path: str, body: Json = None, *, timeout_s: float = _QUESTION_S) -> Any:
-        """Send a question, without retries, and return the JSON of the response.
-
-        Raises:
-            UnsupportedRequestError: The server does not support the question.
-            ModelError: The server cannot be reached, or fails.
-        """
+        """Send a question, without retries, and return the JSON of the response; for the errors see `post`."""
         deadline = time.monotonic() + timeout_s
 
         def check() -> None:
@@ -118,8 +113,7 @@ class Server:
         """Send a request, with retries after transient faults, and return what `read` returns for the response.
 
         Args:
-            path: Path of the URL.
-            body: JSON to send.
+            path, body: Path of the URL, and the JSON to send.
             read: Reads the response; called in another thread.
             check: Called many times a second; an exception from it ends the call.
             tries: Maximum number of attempts, in place of the server's default.
@@ -134,11 +128,18 @@ class Server:
                 f"{self.url} gets no requests after {self._failures} failures in a row; next attempt in "
                 f"{max(1, self._breaker.open_remaining)} s; last failure: {self._breaker.last_failure}"
             )
+
+        def pause(seconds: float) -> None:
+            deadline = time.monotonic() + seconds
+            while (left := deadline - time.monotonic()) > 0:
+                check()
+                time.sleep(min(left, LOOK_EVERY_S))
+
         retrying = Retrying(
             stop=stop_after_attempt(tries or self._tries),
             wait=wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2),
             retry=retry_if_exception_type(_PassingError),
-            sleep=partial(_sleep, check),
+            sleep=pause,
             reraise=True,
         )
         exchange = partial(self._exchange, "POST", path, body, read, check, timeout_s)
@@ -249,7 +250,15 @@ class _Exchange(Generic[_T]):
         self._left = threading.Event()
         self._stream: Any = None
         request.extensions["trace"] = self._trace
-        work = partial(self._make, client, request, read)
+
+        def work() -> None:
+            try:
+                with closing(client.send(request, stream=True)) as response:
+                    found = read(response)
+                self._found.set_result(found)
+            except BaseException as error:  # raised by `result`
+                self._found.set_exception(error)
+
         threading.Thread(target=work, name="orchestra-mem request", daemon=True).start()
 
     def result(self, check: Callable[[], None]) -> _T:
@@ -275,23 +284,6 @@ class _Exchange(Generic[_T]):
             if self._left.is_set():
                 self._end()
 
-    def _make(
-        self, client: httpx.Client, request: httpx.Request, read: Callable[[httpx.Response], _T]
-    ) -> None:  # fmt: skip
-        try:
-            with closing(client.send(request, stream=True)) as response:
-                found = read(response)
-            self._found.set_result(found)
-        except BaseException as error:  # raised by `result`
-            self._found.set_exception(error)
-
-
-def _sleep(check: Callable[[], None], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0:
-        check()
-        time.sleep(min(left, LOOK_EVERY_S))
-
 
 def _quoted(body: bytes) -> str:
     """Return the server's reason for a refusal, after a colon; "" if the body is not JSON with a reason."""
@@ -309,11 +301,7 @@ _SILENT_S = 1_800.0
 
 
 class Relay:
-    """Forwards requests to one server, many at a time. For use in one event loop.
-
-    Args:
-        server: Provides the address, the key and the trusted certificates.
-    """
+    """Forwards requests to one server, many at a time. For use in one event loop."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -337,11 +325,7 @@ class Relay:
                 yield response
 
     async def chunks(self, response: httpx.Response) -> AsyncIterator[bytes]:
-        """Yield a response's body in pieces as they arrive, also after the block of `send`.
-
-        Raises:
-            ModelError: The connection broke.
-        """
+        """Yield a response's body in pieces, also after the block of `send`; raise `ModelError` if that breaks off."""
         with self._translated():
             async for chunk in response.aiter_bytes():
                 yield chunk

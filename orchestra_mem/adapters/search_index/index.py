@@ -63,8 +63,6 @@ class DiskSearchIndex:
         analysis_version: Version of `analyse`. If it differs from that of the index, the index is recreated.
         threads: Number of threads for FAISS; 1 by default, to leave the cores to the language model.
         words: Tokenizes the texts' words for late interaction; None leaves them without tokens.
-        busy_timeout_s: How long to wait for another process that is writing.
-        write_point: Called with the name of each step that changes the disk.
         problems: Messages to report to searchers, such as why the index is in another folder.
 
     Raises:

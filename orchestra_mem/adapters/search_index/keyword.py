@@ -60,11 +60,7 @@ def _token(term: str, step: int) -> str:
 
 
 def verify(connection: sqlite3.Connection, columns: Columns) -> None:
-    """Check that the last chunk in the table is the last chunk that exists.
-
-    Raises:
-        DatabaseDamagedError: The last chunks differ.
-    """
+    """Check that the last chunk in the table is the last chunk that exists; raise `DatabaseDamagedError` if not."""
     query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
     found = [row[0] for row in connection.execute(query, (_EVERY,))]
     if found != np.flatnonzero(columns["alive"])[-1:].tolist():
@@ -80,11 +76,7 @@ class KeywordSearch:
         self._columns: tuple[Columns, int] | None = None
 
     def matches(self, connection: sqlite3.Connection, term: str, columns: Columns) -> Matches:
-        """Return the ids of the chunks with a term, ascending, and its frequency in each, rounded down to a step.
-
-        Raises:
-            DatabaseDamagedError: The table does not fit the chunks.
-        """
+        """Return the ids of the chunks with a term, ascending, and its frequency in each, rounded down to a step."""
         if self._columns != (columns, columns.version) or self._kept_bytes > _KEPT_BYTES:
             self._columns = (columns, columns.version)
             self._kept.clear()
@@ -105,20 +97,15 @@ class KeywordSearch:
     ) -> Ranking:
         """Return the best passing chunks, ties by id. Document frequencies count all chunks, not only passing ones."""
         sums = np.zeros(columns.size, np.float32)
+        mean_length = max(1, columns.total_length) / max(1, columns.count)
         for term in terms:
             docs, held = self.matches(connection, term, columns)
-            sums[docs] += _scores(docs, held, columns)
+            # The form of inverse document frequency that is never negative, as in Lucene.
+            rarity = np.log1p((columns.count - len(docs) + 0.5) / (len(docs) + 0.5))
+            bound = held + K1 * (1 - B + B / mean_length * columns["length"][docs].astype(np.float32))
+            sums[docs] += (rarity * (K1 + 1) * held / bound).astype(np.float32)
         found = np.flatnonzero((sums > 0) & passing)
         return best(found, sums[found], limit)
-
-
-def _scores(docs: NDArray[np.uint32], held: NDArray[np.float32], columns: Columns) -> NDArray[np.float32]:
-    # The form of inverse document frequency that is never negative, as in Lucene.
-    rarity = np.log1p((columns.count - len(docs) + 0.5) / (len(docs) + 0.5))
-    mean_length = max(1, columns.total_length) / max(1, columns.count)
-    bound = held + K1 * (1 - B + B / mean_length * columns["length"][docs].astype(np.float32))
-    scores: NDArray[np.float32] = (rarity * (K1 + 1) * held / bound).astype(np.float32)
-    return scores
 
 
 def _read(connection: sqlite3.Connection, term: str, columns: Columns) -> Matches:
