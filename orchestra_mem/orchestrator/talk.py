@@ -138,23 +138,21 @@ def shown(items: Sequence[int]) -> tuple[Effect, ...]:
 
 
 def reply_record(reply: Reply) -> dict[str, Json]:
-    """Convert a reply to JSON: its intents, effects and answer."""
+    """Convert a reply to JSON: its intents, without empty fields, its effects and its answer."""
+    fields = [[(name, getattr(intent, name)) for name in intent.__slots__] for intent in reply.intents]
+    intents: list[Json] = [
+        {name: list(value) if name == "titles" else value for name, value in said if value} for said in fields
+    ]
     effects: list[Json] = [
         {"did": effect.happening.value, "items": list(effect.items), "text": effect.text} for effect in reply.effects
     ]
     return {
         "line": reply.line, "outcome": reply.outcome.value, "answer": reply.text,
-        "intents": [*map(intent_record, reply.intents)], "effects": effects, "operation": reply.operation or None,
+        "intents": intents, "effects": effects, "operation": reply.operation or None,
         "context_loaded": reply.context_loaded,
         "injected": [each.item.id for each in reply.injection.items] if reply.injection else [],
         "injected_tokens": reply.injection.tokens if reply.injection else 0,
     }  # fmt: skip
-
-
-def intent_record(intent: Intent) -> dict[str, Json]:
-    """Convert an intent to JSON, without empty fields."""
-    said = ((name, getattr(intent, name)) for name in intent.__slots__)
-    return {name: list(value) if name == "titles" else value for name, value in said if value}
 
 
 _ABOVE = 0.85  # weight of the parent of items created together, relative to the mention

@@ -238,7 +238,9 @@ class Indexer:
         for after in range(self._number("stored"), last, _STORED_AT_ONCE):
             through = min(after + _STORED_AT_ONCE, last)
             where = OperationFilter(type=STORED_ITEM, after=after, through=through)
-            groups = {_name_stored(each): each for each in self.log.operations(where) if each.is_stored}
+            stored = [each for each in self.log.operations(where) if each.is_stored]
+            # The idempotency key without its unique last word is the item's name.
+            groups = {f"{each.agent or ''} {(each.idempotency_key or '').rpartition(' ')[0]}": each for each in stored}
             chunks = [chunk for group, operation in groups.items() for chunk in chunk_stored(operation, group)]
             self._replace(groups, chunks)
             if groups or through == after + _STORED_AT_ONCE:  # scanning again is cheaper than a write for each scan
@@ -368,11 +370,6 @@ class Indexer:
         with suppress(EmbedderError):  # raised until a server's first answer: assume that no chunk has a vector
             vectors = len(self.index.without_vectors(self.embedder.model, count)) if self.embedder else 0
         return Backlog(operations=max(0, operations), vectors=vectors)
-
-
-def _name_stored(operation: Operation) -> str:
-    """Return the agent and name of a stored item: the idempotency key without its unique last word."""
-    return f"{operation.agent or ''} {(operation.idempotency_key or '').rpartition(' ')[0]}"
 
 
 def _changed_items(

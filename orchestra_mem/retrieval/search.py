@@ -275,7 +275,7 @@ class MemorySearch:
         nothing, has_vectors, told, why = Backlog(operations=0, vectors=0), True, self._told, ""
         try:
             backlog = self.indexer.catch_up(_AT_ONCE_S, embeds=not self.is_remote)
-            if backlog or self._upkeep_due:
+            if backlog or self.index.count() >= self._kept_up_at + _UPKEEP_AFTER:  # so also for the first search
                 self.follow()
             if self.is_remote and backlog.vectors and not self.guard.problem:
                 self._worker.rested.wait(_PATIENCE_S)
@@ -293,11 +293,6 @@ class MemorySearch:
             backlog, why = nothing, f"the newest content may be missing because the index could not be updated: {error}"
         fault = _off(self.fault) if self.fault else ""
         return backlog, has_vectors, [*filter(None, (fault, *self.index.problems[told:], why))]
-
-    @property
-    def _upkeep_due(self) -> bool:
-        """Whether the index has grown by `_UPKEEP_AFTER` chunks; also true for the first search of the process."""
-        return self.index.count() >= self._kept_up_at + _UPKEEP_AFTER
 
     def catch_up(self, told: Callable[[Backlog], None] | None = None, *, pauses: bool = False) -> None:
         """Index everything, then do the upkeep.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,7 +11,6 @@ from orchestra_mem.catalog_types import ItemType, MemoryItem
 from orchestra_mem.types import Json
 
 VERSION = "1.0.0"
-_ID_CHARS = "abcdefghijklmnopqrstuvwxyz0123456789"
 # By type of item; a caller may set any priority from 0 to 10.
 _FIRST_PRIORITY = {
     ItemType.DECISION: 6,
@@ -28,14 +28,8 @@ def first_priority(kind: ItemType) -> int:
 
 def item_id(content: str, agent: str, now: datetime, salt: int = 0) -> str:
     """Build an id in the source design's format, `mem_<unix seconds>_<6 characters>`; `salt` resolves collisions."""
-    number = int.from_bytes(
-        hashlib.sha256(f"{agent}\0{content}\0{now.isoformat()}\0{salt}".encode()).digest()[:8], "big"
-    )
-    characters = []
-    for _ in range(6):
-        number, place = divmod(number, len(_ID_CHARS))
-        characters.append(_ID_CHARS[place])
-    return f"mem_{int(now.timestamp())}_{''.join(characters)}"
+    digest = hashlib.sha256(f"{agent}\0{content}\0{now.isoformat()}\0{salt}".encode()).digest()
+    return f"mem_{int(now.timestamp())}_{base64.b32encode(digest).decode().lower()[:6]}"
 
 
 def item_json(item: MemoryItem) -> dict[str, Json]:

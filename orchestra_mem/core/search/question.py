@@ -159,7 +159,10 @@ def _read(named: dict[str, str], today: date) -> tuple[date, date] | None:
         return _around("day", today - back * _DAY)
     if "many" in named:
         return today - _number(named["many"]) * _UNIT_DAYS[named["units"]] * _DAY, today + _DAY
-    return _ago(_number(named["count"]), named["unit"], today)
+    # A period as long as the unit, around the day that is meant: "two months ago" is imprecise by weeks.
+    days = _UNIT_DAYS[named["unit"]]
+    middle = today - _number(named["count"]) * days * _DAY
+    return middle - days // 2 * _DAY, middle + (days // 2 + 1) * _DAY
 
 
 def _by_month(named: dict[str, str], today: date) -> tuple[date, date] | None:
@@ -198,10 +201,3 @@ def _by_word(word: str, today: date) -> tuple[date, date]:
 
 def _number(word: str) -> int:
     return int(word) if word.isdigit() else _NUMBERS[word]
-
-
-def _ago(number: int, unit: str, today: date) -> tuple[date, date]:
-    """Return a period as long as the unit, around the day that is meant: "two months ago" is imprecise by weeks."""
-    days = _UNIT_DAYS[unit]
-    middle = today - number * days * _DAY
-    return middle - days // 2 * _DAY, middle + (days // 2 + 1) * _DAY

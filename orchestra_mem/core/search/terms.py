@@ -106,7 +106,9 @@ def terms_of(text: str, *, singles: bool = True) -> list[str]:
 
     Scripts without spaces yield pairs of characters, and single ones if `singles`: a query of one character finds them.
     """
-    found = [pair for piece in _clean(text).split() for pair in _piece_terms(piece, singles)]
+    found: list[tuple[str, bool]] = []
+    for piece in _clean(text).split():
+        found += (_short_terms if len(piece) <= _MAX_CACHED_CHARS else _analyse)(piece, singles)
     return [term for term, is_stop in found if not is_stop] or [term for term, _ in found]
 
 
@@ -159,26 +161,20 @@ def exact_names(text: str) -> tuple[str, ...]:
 
 def _clean(text: str) -> str:
     """Replace characters that cannot be stored or seen (control characters, lone surrogates) by spaces."""
-    return _UNREADABLE.sub(" ", text) if _UNREADABLE.search(text) else text
-
-
-def _piece_terms(piece: str, singles: bool) -> tuple[tuple[str, bool], ...]:
-    """Return the terms of a text without white space, each with a flag for stop words; a text's pieces are cached."""
-    return _short_terms(piece) if singles and len(piece) <= _MAX_CACHED_CHARS else tuple(_analyse(piece, singles))
-
-
-@lru_cache(maxsize=4_096)
-def _short_terms(piece: str) -> tuple[tuple[str, bool], ...]:
-    return tuple(_analyse(piece, singles=True))
+    return _UNREADABLE.sub(" ", text)
 
 
 def _analyse(piece: str, singles: bool) -> Iterator[tuple[str, bool]]:
+    """Yield the terms of a text without white space, each with a flag for stop words."""
     if piece.isascii():
         yield from _latin_terms(piece)
         return
     folded = _strip_accents(piece)  # the case is kept, to split CamelCase names
     for number, part in enumerate(re.split(_PAIRED_RUN, folded)):
         yield from ((term, False) for term in _pairs(part, singles)) if number % 2 else _spaced_terms(part)
+
+
+_short_terms = lru_cache(maxsize=4_096)(lambda piece, singles: tuple(_analyse(piece, singles)))
 
 
 def _spaced_terms(text: str) -> Iterator[tuple[str, bool]]:
@@ -192,9 +188,7 @@ def _latin_terms(text: str) -> Iterator[tuple[str, bool]]:
     if len(text) > _MAX_TERM_CHARS:  # data, or names joined by signs
         text = _SIGNS.sub(" ", text)
     for word in words(text):
-        if "," in word:
-            word = word.replace(",", "")  # 1,000 is 1000
-        yield stem(word)[:_MAX_TERM_CHARS], word in STOP_WORDS
+        yield stem(word.replace(",", ""))[:_MAX_TERM_CHARS], word in STOP_WORDS  # 1,000 is 1000
 
 
 def _pairs(run: str, singles: bool) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
+from importlib.resources import files
 from itertools import chain
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import NamedTuple
@@ -39,32 +40,7 @@ _HALF_DEPTH_SENTENCES = 20
 
 # Words that say little on any topic: light verbs, judgements, vague nouns, words of degree and discourse.
 _LIGHT_STEMS = frozenset(
-    found
-    for word in """
-    able absolutely actually ago ah aim almost alone along already alright also although always amazing another anybody
-    anymore anyone anything anyway appreciate around ask aw away awesome awful back bad basically beautiful become
-    believe besides best bet better big bit bring brilliant bunch bye call came care catch cause certain certainly
-    chance change chat check clear clearly close cool come congrats consider could couple course crazy cute day deal
-    deep definitely different difficult done dude easy either else end enjoy enough especially etc even ever every
-    everybody everyone everything everywhere exactly excellent excited exciting fab fact fair fantastic far fascinating
-    feel feeling felt figure find fine first forget forward found full fun funny gave get getting give given glad go
-    goes going gone gonna good gorgeous got gotta great guess guy had haha happen happy hard hear heard hello help
-    helpful hey hi hit hold honestly hope hopefully huge idea imagine important impressive incredible incredibly
-    indeed inspiring instead interested interesting keep kept kind kinda knew know lately later least leave left less
-    let level life like likely literally little load lol long look lot lots love lovely luck lucky made main maintain
-    make making man many matter may maybe mean meet mention might mind moment much must name near nearly need never
-    new next nice nobody nope nothing obviously often oh ok okay old one ones oops others otherwise part pass past
-    people perfect perhaps person pic pick piece place plain please plenty plus point possible pretty probably proud put
-    question quick quickly quite rather reach ready real really reason recently remember right rock said saw say see
-    seem seen self sense several share short show side simple simply since small somebody somehow someone something
-    sometimes somewhere soon sorry sort sound special start started stay step still stop stuff stunning super sure
-    surely sweet take talk tell terrible terrific thank thanks thing things think though thought thrilled till
-    time today together told tomorrow tonight took top totally tough toward treat tried true truly try turn type
-    unbelievable understand unfortunately unless unique us use used useful usual usually valuable various via view
-    wait wanna want wanted way week well went whatever whenever wherever whether whole wish without wonder wonderful
-    word work world worry worth would wow wrong yay yeah yep yes yet yesterday yup
-    """.split()
-    for found in token_stems(word)
+    found for word in files(__package__).joinpath("light_words.txt").read_text().split() for found in token_stems(word)
 )
 _IDENTIFIER_MARK = re.compile(r"[#@.]|[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d|::")  # dots in tokens are never at an end
 _HASH = re.compile(r"(?=[0-9a-fA-F-]*\d)[0-9a-fA-F-]{7,}\Z")
