@@ -97,8 +97,10 @@ def _loaded() -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
 def load_table() -> tuple[NDArray[np.float16], _Encode, _EncodeWords]:
     """Load the table, a tokenizer of texts, and a tokenizer of words, once per process: it takes 80 ms.
 
-    The tokenizer of words returns the token ids of all words, and for each id the index of its word. Raises
-    `EmbedderError` if WordLlama is not installed, or its files cannot be read.
+    The tokenizer of words returns the token ids of all words, and for each id the index of its word.
+
+    Raises:
+        EmbedderError: WordLlama is not installed, or its files cannot be read.
     """
     # Read the files directly: the package is slow to import, sets up logging, and needs twice the memory.
     package = find_spec("wordllama")

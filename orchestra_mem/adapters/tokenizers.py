@@ -151,7 +151,10 @@ class EstimateCounter:
     Python's standard library, C headers, JSON, READMEs of packages, Python's reference manual 1.32 to 1.45 in total (at
     least 1.07 for 99 % of the pieces); prose in German 1.0, Arabic 1.1, Korean 1.6, Chinese and Hindi 1.7, Russian and
     Japanese 1.8, Thai 1.9; base64 1.2, hexadecimal 1.9. Rare characters may be underestimated. Each digit counts as a
-    token, as in Qwen's vocabulary. A `calibration` corrects the estimates.
+    token, as in Qwen's vocabulary.
+
+    Args:
+        calibration: Corrects the estimates by the counts that the model reports.
     """
 
     exact = False
@@ -315,8 +318,12 @@ def open_counter(
 ) -> CachedCounter:  # fmt: skip
     """Open the token counter called `name`: `gguf`, `tiktoken`, `estimate`, or `auto` for the first that works.
 
-    `auto` loads nothing before the first count or use of the counter's name. `own` counts with the serving model's
-    tokenizer, as `gguf` requires. For the rest see `EstimateCounter` and `CachedCounter`.
+    Args:
+        name: Name of the counter. `auto` loads nothing before the first count or use of the counter's name.
+        own: Counter with the serving model's tokenizer; required for `gguf`.
+        calibration: Correction of the estimate.
+        cache_entries: Number of cached counts.
+        file: Stores counts for the next process; see `CachedCounter`.
 
     Raises:
         TokenizerError: The counter is not available.

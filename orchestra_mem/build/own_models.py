@@ -58,7 +58,11 @@ class Models:
 
 
 def open_server(llm: LlmSettings) -> Server:
-    """Open the model server that the settings name, without connecting to it; for the errors see `open_models`."""
+    """Open the model server that the settings name, without connecting to it.
+
+    Raises:
+        ModelError: The address or the API key is invalid, or the `http` extra is not installed.
+    """
     try:
         from orchestra_mem.adapters.openai_http import Server
     except ImportError as error:
@@ -67,7 +71,12 @@ def open_server(llm: LlmSettings) -> Server:
 
 
 def open_models(folder: Path, settings: Settings, *, counter: TokenCounter | None = None) -> Models:
-    """Open the model and the token counter that the settings name, or use `counter`. The model is loaded on first use.
+    """Open the model and the token counter that the settings name. The model is loaded on first use.
+
+    Args:
+        folder: The project's folder, the base of a relative `llm.model_path`.
+        settings: The project's settings.
+        counter: Token counter to use instead of the one that the settings name.
 
     Raises:
         TokenizerError: The counter that the settings name is unavailable.

@@ -34,10 +34,16 @@ def open_search(
     write_point: WritePoint | None,
     read_only: bool,
 ) -> MemorySearch:
-    """Open the search over a memory, with its index in `folder`.
+    """Open the search over a memory.
 
-    If the memory is `read_only`, or the folder, which the first answer reports, each process builds its own index in a
-    temporary folder. `words` is the table of word vectors, None if search by meaning is off.
+    Args:
+        folder: Folder of the index in the memory's folder, created if missing.
+        settings: The project's settings.
+        make_indexer: Makes the indexer of the memory's stores for an index and an embedder.
+        words: The table of word vectors, None if search by meaning is off.
+        clock, write_point: See `open_memory`.
+        read_only: Whether the memory is read-only. Each process then builds its own index in a temporary folder, as
+            with an unwritable `folder`, which the first answer reports.
 
     Raises:
         StorageError: The folder cannot be used, or no temporary folder can be made.

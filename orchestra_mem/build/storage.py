@@ -235,8 +235,13 @@ def open_store(
 ) -> FileDocumentStore:
     """Open the store of a memory's documents.
 
-    A server that is its `database` also shares the documents; with a file, or None, they are local. Where this user may
-    only read, the documents on the server are read, and none are copied to this machine.
+    Args:
+        place: The paths of the memory.
+        settings: The project's settings.
+        database: The memory's database. A server also shares the documents; with a file, or None, they are local. Where
+            this user may only read, the documents on the server are read, and none are copied to this machine.
+        write_point: Called before and after each change on the disk, with the name of the step.
+        read_only: Refuse all writes.
     """
     storage = settings.storage
     how: dict[str, Any] = {

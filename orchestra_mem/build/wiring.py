@@ -75,7 +75,12 @@ _AT_ONCE = 500
 
 
 class Wiring:
-    """Creates and connects the parts of one memory. For the arguments see `open_memory`."""
+    """Creates and connects the parts of one memory.
+
+    Args:
+        place, settings: The paths of the memory, and its settings.
+        clock, counter, write_point, model: See `open_memory`.
+    """
 
     def __init__(
         self,

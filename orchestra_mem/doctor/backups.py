@@ -115,7 +115,8 @@ def make_backup(project: Path, settings: Settings, target: Path, *, on_table: Ca
 def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backup, Path | None]:
     """Copy the memory of a backup into a project's folder; with `replace`, move an existing memory aside first.
 
-    Returns the backup, and the path to which the existing memory was moved; None if there was no memory.
+    Returns:
+        The backup, and the path to which the existing memory was moved; None if there was no memory.
 
     Raises:
         StorageError: The folder is no backup or damaged, the settings lead to a server or to other folders, or the
@@ -152,7 +153,12 @@ def restore_backup(folder: Path, project: Path, *, replace: bool) -> tuple[Backu
 
 
 def check_backup(folder: Path) -> Backup:
-    """Read a backup's `backup.json`, and compare its files with their digests; raise `StorageError` if one differs."""
+    """Read a backup's `backup.json`, and compare all its files with their digests.
+
+    Raises:
+        SchemaTooNewError: A newer program made it.
+        StorageError: It is no backup, is damaged, or has been changed.
+    """
     home = folder / HOME
     mark = home / BACKUP_MARK
     try:
@@ -303,7 +309,11 @@ def _make_self_contained(config: Path, place: Place) -> list[str]:
 
 
 def check_unused(project: Path, then: str) -> None:
-    """Raise `StorageError` if a program has the database file open; its message ends with what to do `then`."""
+    """Check that no program has the database file open.
+
+    Raises:
+        StorageError: A program has it open; the message ends with what to do `then`.
+    """
     home = project / HOME
     if is_in_use(home / _DATABASE):
         raise StorageError(f"another program has the memory in {home} open: end it, then {then}")

@@ -77,7 +77,12 @@ fault = partial(Finding, Health.FAULT)
 
 
 def diagnose(project: Path, *, on_part: Callable[[str], None] | None = None) -> list[Finding]:
-    """Examine the memory of a project; call `on_part` with the name of each part before that, as some take a while."""
+    """Examine the memory of a project.
+
+    Args:
+        project: The folder that contains `.obra`.
+        on_part: Called with the name of each part before it is examined, which may take a while for the database.
+    """
     tell = on_part or (lambda part: None)
     tell("configuration")
     settings, findings = _configuration(project)

@@ -201,7 +201,11 @@ class EpochKeeper:
         return _Room(rounded(sure), rounded(new), most)
 
     def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
-        """Return the last context for a budget, without recalled memories and with a note; raise `away` if none ran."""
+        """Return the last context for a budget, without its recalled memories and with a note that it is stale.
+
+        Raises:
+            ServerAwayError: `away`, if no epoch is running for this budget.
+        """
         for (budget, *_), running in reversed(self._running.items()):
             if budget == budget_tokens:
                 last = running.told(for_operation)

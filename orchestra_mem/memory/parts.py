@@ -76,7 +76,11 @@ class MemoryLock:
         return self.closed or os.getpid() != self._process
 
     def check(self) -> None:
-        """Raise `ClosedError` if the memory has been closed, or was opened before a fork."""
+        """Check that this process may use the memory.
+
+        Raises:
+            ClosedError: The memory has been closed, or was opened before a fork.
+        """
         if os.getpid() != self._process:
             raise ClosedError(
                 "this memory was opened before a fork; a child process must open its own with open_memory()"

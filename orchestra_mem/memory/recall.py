@@ -72,7 +72,14 @@ class Recall:
     parts: MemoryParts
 
     def expand(self, reference: str | int) -> Expansion:
-        """See `OrchestratorContextManager.expand`; a line returns its passage and the operations that this names."""
+        """Return the operations of a summary (`S12` or 12), a fact (`K7`) or an operation (`op 104`).
+
+        `decision_log.md:41` returns the passage at that line and the operations that it names, `story 5` a work item,
+        `M12` or `mem_…` a catalog item.
+
+        Raises:
+            NotFoundError: The reference names nothing.
+        """
         if is_memory_item(reference):
             item = self.parts.agents.catalog.get(str(reference).strip())
             return Expansion(reference=item.id, operations=(), memory_item=item)

@@ -64,7 +64,11 @@ class Reporter:
         return self.clock().isoformat(timespec="seconds")
 
     def view(self, session: str, recent: Sequence[str]) -> ProjectView:
-        """Return the current data for the documents; raise `StorageReadOnlyError` if these cannot be written."""
+        """Return the current data for the episodic documents.
+
+        Raises:
+            StorageReadOnlyError: The memory, and so its documents, cannot be written.
+        """
         if self.read_only:
             raise StorageReadOnlyError(f"updating the documents: this memory is read-only: {self.read_only}")
         sizes = self.settings.documents

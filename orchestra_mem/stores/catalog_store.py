@@ -84,7 +84,11 @@ class CatalogStore(Stored):
             return int(connection.execute(query, (_CHANGE,)).fetchone()[0])  # type: ignore[attr-defined]
 
     def item(self, item_id: str) -> MemoryItem:
-        """Return an item by its id, or by its number, such as `M12`; raise `NotFoundError` if there is none."""
+        """Return an item by its id, or by its number, such as `M12`.
+
+        Raises:
+            NotFoundError: No such item exists.
+        """
         number = item_id[1:] if item_id[:1] in "Mm" and item_id[1:].isdecimal() and len(item_id) < 20 else None
         where, value = ("number = ?", int(number)) if number else ("id = ?", item_id)
         missing = f"there is no item {item_id!r} in the catalog; `orchestra-mem catalog list` shows them"

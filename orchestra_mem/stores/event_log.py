@@ -73,7 +73,11 @@ class EventLog(Stored):
         return replace(draft, id=number, session=session), True
 
     def operation(self, operation_id: int) -> Operation:
-        """Return an operation by its id; raise `NotFoundError` if there is none."""
+        """Return one operation by its id.
+
+        Raises:
+            NotFoundError: No such operation exists.
+        """
         missing = f"there is no operation {operation_id}; `orchestra-mem ops` lists them"
         return self._database.one(_OPERATIONS, "id = ?", operation_id, missing)
 
@@ -129,7 +133,11 @@ class EventLog(Stored):
         return found[0] if found else None
 
     def session(self, session_id: str) -> Session:
-        """Return a session by its id or a prefix of it; raise `NotFoundError` if none or several match."""
+        """Return a session by its id or by an unambiguous prefix of its id.
+
+        Raises:
+            NotFoundError: No session matches, or several share the prefix.
+        """
         found = self._database.find(_SESSIONS, "WHERE id = ?", (session_id,))
         if not found:
             tail = "WHERE substr(id, 1, ?) = ? ORDER BY number LIMIT 2"

@@ -108,7 +108,11 @@ class Ledger(Stored):
         return int(self._database.value("SELECT coalesce(max(id), 0) + 1 FROM summaries"))
 
     def summary(self, summary_id: int) -> Summary:
-        """Return a summary by its id; raise `NotFoundError` if there is none."""
+        """Return a summary by its id.
+
+        Raises:
+            NotFoundError: No such summary exists.
+        """
         found = self._summaries("WHERE id = ?", (summary_id,))
         if not found:
             raise NotFoundError(f"there is no summary S{summary_id}; `orchestra-mem losses` lists them")
@@ -125,7 +129,10 @@ class Ledger(Stored):
     ) -> list[Summary]:
         """Return the newest summaries of entire sessions and of document sections, in order of creation.
 
-        With `session`, only its summaries; with `sections`, only those of document sections, which cover no operations.
+        Args:
+            session: Only summaries of this session.
+            limit: Maximum number of summaries, None for all.
+            sections: Only summaries of document sections, which cover no operations.
         """
         condition, values = matching(
             {"level = ?": 0, f"session = {SESSION_NUMBER}": session, "first_operation = ?": 0 if sections else None}
@@ -233,7 +240,11 @@ class Ledger(Stored):
         return counts
 
     def must_keep(self, must_keep_id: int) -> MustKeep:
-        """Return a must-keep by its id; raise `NotFoundError` if there is none."""
+        """Return a must-keep by its id.
+
+        Raises:
+            NotFoundError: No such must-keep exists.
+        """
         return self._database.one(_MUST_KEEPS, "id = ?", must_keep_id, f"there is no fact K{must_keep_id}")
 
     def written(self, document: str) -> WrittenDocument:

@@ -50,7 +50,8 @@ class SharedFiles(Stored):
     def put(self, file: SharedFile) -> int:
         """Store a new revision of a file, based on its `revision` (0: new file), and return the new number.
 
-        Raises `DocumentConflictError` if another machine has stored a revision since.
+        Raises:
+            DocumentConflictError: Another machine has stored a revision since.
         """
         text = file.text and _GIVEN.sub(_held, file.text)
         done = self._database.write("sharing", _PUT, _FILES.values(replace(file, text=text))).row

@@ -168,7 +168,10 @@ class SqlDatabase(ABC):
     Statements are SQL that both SQLite and PostgreSQL understand, with `?` or `:name` for values. A write transaction
     locks out all other writers until it ends, so that numbers are assigned in commit order.
 
-    `name` stands for it in messages; `write_point` is called before and after each commit; `read_only` refuses writes.
+    Args:
+        name: Name of the database in messages.
+        write_point: Called before and after each commit.
+        read_only: Refuse all writes.
     """
 
     errors: type[Exception]

@@ -101,7 +101,11 @@ class WorkStore(Stored):
         self._database.write_all("work", _EVENTS.insert(), map(_EVENTS.values, events))
 
     def item(self, item_id: int) -> WorkItem:
-        """Return an item by its id; raise `NotFoundError` if there is none."""
+        """Return one item by its id.
+
+        Raises:
+            NotFoundError: No such item exists.
+        """
         missing = f"there is no work item #{item_id}; `orchestra-mem work` lists them"
         return self._database.one(_ITEMS, "id = ?", item_id, missing)
 

@@ -179,7 +179,13 @@ def ranges(operations: Iterable[int]) -> tuple[tuple[int, int], ...]:
 
 
 def carry(blame: Sequence[AddedLine], old_text: str, new_text: str, author: Author) -> list[AddedLine]:
-    """Return how each line of `author`'s new text came into it; lines that stay or move keep their old `blame`."""
+    """Return how each line of a new text came into it; lines that stay or move keep theirs. Line ends are ignored.
+
+    Args:
+        blame: The same for the lines of `old_text`.
+        old_text, new_text: Two successive texts of a document.
+        author: Author of the new text.
+    """
     old, new, time = split_lines(old_text), split_lines(new_text), written_at(new_text)
     kept = dict(matched_lines(old, new))
     came_from = {place: before for before, place in (kept | moved_lines(old, new, kept)).items()}

@@ -39,7 +39,19 @@ _STRENGTHENED = 1  # added to the priority each time an item is stored again
 
 @dataclass(eq=False, repr=False)
 class MemoryCatalog(CatalogReader, DesignNames):
-    """Stores and lists items. Every call names the requesting agent; `OWNER` may read and change everything."""
+    """Stores and lists items. Every call names the requesting agent; `OWNER` may read and change everything.
+
+    Args:
+        audit: Records every read and change.
+        access: Decides who may read and change which items.
+        counter: Counts tokens.
+        clock: Returns the present time.
+        settings: Limits: items per agent, lifetime of an item, length of a summary, budget of an injection.
+        redacted: Removes secrets from a text.
+
+    The callback `purged` gets the items that a purge removed, to remove their text elsewhere. `on_content_changed` gets
+    each item that is new or has new content, within the transaction that stores it.
+    """
 
     _: KW_ONLY
     redacted: Callable[[str], str]  # removes secrets

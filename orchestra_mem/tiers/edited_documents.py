@@ -41,7 +41,11 @@ class SavedEdit:
 
 
 class EditedDocuments:
-    """Reads and changes documents and their versions. Names are, for example, `project_state` or `catalog/reviewer`."""
+    """Reads and changes documents and their versions. Names are, for example, `project_state` or `catalog/reviewer`.
+
+    Args:
+        writers: Each manages the documents in its `names()`.
+    """
 
     def __init__(self, *writers: DocumentWriter) -> None:
         self.writers = writers

@@ -45,7 +45,11 @@ class EditOrigins:
         """Check whether a text of a document names another ledger; texts of earlier releases name none.
 
         A copied folder is another ledger once it has written. A memory that was moved has written under several keys.
-        `own`: The machine's last text of the document.
+
+        Args:
+            name: Name of the document.
+            text: The text.
+            own: The machine's last text of the document.
         """
         keys = signers(text)
         if not self.ledger.key or keys <= {self.ledger.key, *signers(own)} - {""}:

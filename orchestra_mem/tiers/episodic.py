@@ -227,9 +227,14 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         return len(new) + len(edited)
 
     def update(self, known: Callable[[], ProjectView], reason: VersionReason) -> dict[str, StorageError]:
-        """Rewrite all documents whose content has changed; return the errors by the names of those not written.
+        """Rewrite all documents whose content has changed.
 
-        `known` reads people's edits, then returns the data to render.
+        Args:
+            known: Reads people's edits, then returns the data to render.
+            reason: Recorded with the versions that keep the earlier texts.
+
+        Returns:
+            Errors by the names of the documents that could not be written; the others are written.
         """
 
         def texts() -> dict[str, str]:

@@ -224,7 +224,11 @@ class Database(SqlDatabase):
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def compact(self) -> None:
-        """Rewrite the file without deleted and replaced data, which needs as much free disk space as the file has."""
+        """Rewrite the file, so that no deleted or replaced data remain in it. Needs free disk space of the file's size.
+
+        Raises:
+            StorageError: The disk is too full, or refuses the write.
+        """
         with self._lock, self._translated("compacting"):
             self._check_open()
             self._writer.execute("VACUUM")

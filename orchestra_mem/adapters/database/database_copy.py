@@ -46,8 +46,10 @@ class Copied(NamedTuple):
 def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callable[[str, int], None]) -> Copied:
     """Copy every table in one transaction, so that an interruption leaves the target unchanged.
 
-    The caller holds a transaction or snapshot of the source, so that its content does not change. Each table of the
-    target is empty or equal to the source's. `on_table` gets each table's name and number of rows before it is copied.
+    Args:
+        source: Database to read. The caller holds a transaction or snapshot, so that its content does not change.
+        target: Database with the same tables, each of them empty or equal to the source's.
+        on_table: Called with each table's name and number of rows, before the table is copied.
 
     Raises:
         StorageError: A table of the target has other content, or rows differ after the copy.
@@ -73,7 +75,11 @@ def copy_database(source: SqlDatabase, target: SqlDatabase, *, on_table: Callabl
 
 
 def copy_to_file(source: SqlDatabase, path: Path, *, on_table: Callable[[str, int], None]) -> Copied:
-    """Copy every table to a new SQLite file without a write-ahead log, and check it; see `copy_database`."""
+    """Copy every table to a new SQLite file without a write-ahead log, and check the file's integrity.
+
+    Raises:
+        StorageError: The disk refused, rows differ after the copy, or the new file is damaged.
+    """
     with closing(Database(path, full_sync=True)) as target:
         copied = copy_database(source, target, on_table=on_table)
     with closing(sqlite3.connect(path)) as connection:

@@ -54,8 +54,10 @@ class Leases:
     A thread renews what is held for long. A process that was stopped cannot renew: its lease expires, and the server
     ends its connection, and so the advisory lock, after `idle_s`.
 
-    A lock uses one connection of the `pool` throughout, and a second one briefly. `idle_s` is at least as long as a
-    lease.
+    Args:
+        pool: Connection pool; a lock uses one connection throughout, and a second one briefly.
+        schema: Schema of the memory.
+        idle_s: How long a stopped process keeps a lock, in seconds, at least as long as a lease.
     """
 
     def __init__(self, pool: ConnectionPool[Any], schema: str, *, idle_s: float) -> None:
@@ -69,7 +71,11 @@ class Leases:
 
     @contextmanager
     def held(self, name: str, *, timeout_s: float) -> Iterator[None]:
-        """Hold the lock `name`, after waiting up to `timeout_s` for it.
+        """Hold the lock `name`.
+
+        Args:
+            name: Name of the lock.
+            timeout_s: How long to wait for the lock, in seconds. With 0, the call does not wait.
 
         Raises:
             LockTimeoutError: Another process has held the lock for `timeout_s`.

@@ -46,7 +46,8 @@ def staging_path(path: Path, ours: bytes, expected: bytes, ending: str) -> Path:
 def interrupted_save(leftover: Path) -> tuple[Path, bytes, bytes | None] | None:
     """Return the document, the text that somebody else saved to it, and the killed writer's text if it stands there.
 
-    `leftover` is a file that a killed writer left next to the document. Without a text of others in it, return None.
+    Args:
+        leftover: A file that a killed writer left next to the document. Without a text of others in it, return None.
     """
     match = _ASIDE.fullmatch(leftover.name)
     if match is None:
@@ -64,7 +65,11 @@ def _short_digest(data: bytes) -> str:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Exchange the names of two files in one step; return False if the system or file system cannot do this."""
+    """Exchange the names of two files in one step; return False if the system or file system cannot do this.
+
+    Raises:
+        OSError: A file does not exist, or the disk refused.
+    """
     rename = _rename()
     if rename is None:
         return False
@@ -94,7 +99,11 @@ def _rename() -> Callable[[bytes, bytes], int] | None:
 
 
 def link_new(source: Path, path: Path) -> bool:
-    """Create a hard link; return False if the file system has none, raise `FileExistsError` if the name is taken."""
+    """Create a hard link under an unused name; return False if the file system has no hard links.
+
+    Raises:
+        FileExistsError: The name is taken.
+    """
     try:
         os.link(source, path)
     except OSError as error:
@@ -148,11 +157,14 @@ def put_back(
         aside: The file that came out of `path`.
         path: The document; it holds `ours`, unless somebody has saved it again.
         came_out: Content of `aside`; None if somebody is still writing it.
+        ours: The text that was put in place of `aside`.
         tell: Called with `before` and `after` around each exchange.
 
     Returns:
-        Texts that others saved and that `path` no longer holds, because somebody has saved it since. After an `OSError`
-        `aside` still holds one.
+        Texts that others saved and that `path` no longer holds, because somebody has saved it since.
+
+    Raises:
+        OSError: The disk refused, or the file is gone; `aside` still holds a text of others.
     """
     standing: bytes | None = ours
     coming = came_out

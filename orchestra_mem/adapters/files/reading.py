@@ -27,10 +27,11 @@ _HEAD_BYTES = 1_000  # of a file, with the document's name in its front matter
 
 
 class DocumentReader:
-    """Reads documents. `homes` are the folders that a symbolic link may lead into, besides the link's own folder.
+    """Reads documents.
 
-    What reads, except for `read_settled`, raises a `DocumentError` for a document that is not a regular file, or is a
-    link that leads out of the memory, and a `StorageError` if it cannot be read.
+    Args:
+        homes: Folders that a symbolic link may lead into, in addition to the link's own folder.
+        read_only: The memory must not be written.
     """
 
     def __init__(self, *, homes: Sequence[Path], read_only: bool = False) -> None:
@@ -42,7 +43,12 @@ class DocumentReader:
         return path.parent, *self._homes
 
     def read(self, path: Path) -> str | None:
-        """Return the text of a document, None if it does not exist; raise `DocumentError` also if it is too large."""
+        """Return the text of a document, None if it does not exist.
+
+        Raises:
+            DocumentError: The document is not a regular file, is too large, or is a link that leads out of the memory.
+            StorageError: The document cannot be read.
+        """
         data = self._read_bytes(path)
         return None if data is None else self.text_of(data)
 
@@ -79,7 +85,12 @@ class DocumentReader:
         return None
 
     def read_shown(self, path: Path) -> str | None:
-        """Return a document's text for display, only the beginning of a large document; None if it does not exist."""
+        """Return a document's text for display, only the beginning of a large document; None if it does not exist.
+
+        Raises:
+            DocumentError: The document is not a regular file, or is a link that leads out of the memory.
+            StorageError: The document cannot be read.
+        """
         with telling("reading", path), suppress(FileNotFoundError):
             size = self._status(path).st_size
             with path.open("rb") as file:
@@ -130,7 +141,12 @@ class DocumentReader:
             raise DocumentError(f"{path} {': '.join(fault)}")
 
     def check_rights(self, path: Path) -> None:
-        """Raise `StorageReadOnlyError` if a document is marked as read-only, even if this user could write to it."""
+        """Check that a document is not marked as read-only, even if this user could write to it.
+
+        Raises:
+            DocumentError: The document is not a regular file, or is a link that leads out of the memory.
+            StorageReadOnlyError: The document is marked as read-only.
+        """
         if _is_marked(self._status(path)):
             raise StorageReadOnlyError(f"{path} {': '.join(_MARKED)}")
 
@@ -195,7 +211,11 @@ def outside_target(path: Path, homes: Iterable[Path]) -> Path | None:
 
 
 def _place_fault(path: Path, homes: Iterable[Path]) -> tuple[str, str] | None:
-    """Return why a path is no document of this memory, and the consequence; None for a regular file in its folders."""
+    """Return why a path is no document of this memory, and the consequence; None for a regular file in its folders.
+
+    Raises:
+        OSError: Nothing exists there, or it is not accessible.
+    """
     ending = "it is neither read nor written; replace it with the document itself"
     target = outside_target(path, homes)
     if target is not None:

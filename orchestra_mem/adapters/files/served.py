@@ -23,7 +23,10 @@ class ServedDocumentStore(FileDocumentStore):
 
     Files in `folders` are ignored. Other documents, such as the log that projects share, are read from their files.
 
-    The arguments are those of `SharedDocumentStore`.
+    Args:
+        folders: The folders of documents, by names that are the same on every machine.
+        files: The documents on the server.
+        more: Arguments of `FileDocumentStore`.
     """
 
     def __init__(self, folders: Mapping[str, Path], *, files: SharedFiles, **more: Any) -> None:

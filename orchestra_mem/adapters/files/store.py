@@ -278,7 +278,11 @@ class FileDocumentStore(DocumentReader):
             return sorted(scan(self._versions, document), key=lambda version: version.sequence)
 
     def read_version(self, version: Version) -> str:
-        """Return the text of a version; raise `StorageError` if its file is gone or cannot be read."""
+        """Return the text of a version.
+
+        Raises:
+            StorageError: The version's file is gone or cannot be read.
+        """
         if (data := self._read_bytes(Path(version.path))) is None:
             raise StorageError(f"{version.path} does not exist any more")
         return decode(data)

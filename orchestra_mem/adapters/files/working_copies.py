@@ -138,7 +138,9 @@ class CopyHistory:
     def changed(self, state: Callable[[str], FileState | None], *, but: Sequence[str] = ()) -> dict[str, str]:
         """Return the copies whose files have changed since their revision was recorded, with their present states.
 
-        `state` returns the state of a file by its name. Names that contain a part in `but` are skipped.
+        Args:
+            state: Returns the state of a file by its name.
+            but: Names that contain one of these parts are skipped.
         """
         left_out = " AND name NOT LIKE ?" * len(but)
         query = f"SELECT name, state FROM copies WHERE state <> ?{left_out} ORDER BY name"

@@ -105,7 +105,11 @@ def read_lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes | None, int]]:
 
 
 def parse_object(line: bytes | None) -> dict[str, Json]:
-    """Parse a line from `read_lines` as a JSON object; raise `BadLineError` for others, and for a repeated key."""
+    """Parse a line from `read_lines` as a JSON object.
+
+    Raises:
+        BadLineError: The line is not a JSON object, or contains a key twice.
+    """
     if line is None:
         raise BadLineError(f"is longer than {MAX_LINE_BYTES >> 20} MB")
     try:
@@ -124,7 +128,11 @@ def parse_object(line: bytes | None) -> dict[str, Json]:
 
 
 def parse_time(value: Json) -> datetime | None:
-    """Parse a time in ISO 8601 (in UTC if it has no zone) or seconds since 1970, None for None; or `BadLineError`."""
+    """Parse a time in ISO 8601 (in UTC if it has no zone) or in seconds since 1970; None for None.
+
+    Raises:
+        BadLineError: The value is no such time.
+    """
     if value is None:
         return None
     try:

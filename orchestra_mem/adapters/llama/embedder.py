@@ -28,6 +28,10 @@ class GgufEmbedder:
 
     The constructor reads only the vocabulary; the weights are loaded with the first text.
 
+    Args:
+        path: The GGUF file.
+        threads: Number of processor threads.
+
     Raises:
         EmbedderError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
     """
@@ -57,7 +61,11 @@ class GgufEmbedder:
         self._held = Held(path, self._load)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed any strings as unit vectors, blank ones as zeros; raise `EmbedderError` if the model fails."""
+        """Embed any strings as unit vectors; blank strings become zeros.
+
+        Raises:
+            EmbedderError: The model cannot be loaded, fails, or is closed meanwhile.
+        """
         held = self._held
         vectors = np.zeros((len(texts), self.model.dimensions), np.float32)
         for row, text in enumerate(texts):

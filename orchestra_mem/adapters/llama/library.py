@@ -37,7 +37,11 @@ _log_callback: Any = None
 
 
 def load_library() -> Any:
-    """Load the library once per process, or raise `ModelError`; its functions have the names of `llama.h`."""
+    """Load the library once per process, and return it; its functions have the names of `llama.h`.
+
+    Raises:
+        ModelError: The library is not installed, or cannot be loaded.
+    """
     global _library  # noqa: PLW0603 (a library is loaded once for a process)
     with _lock:
         if _library is None:
@@ -93,7 +97,10 @@ def _core_of(number: int) -> str:
 class LoadedModel:
     """A GGUF in memory, for one thread at a time. Freed by `close`, or when it is garbage-collected.
 
-    `stop` is polled while the model is loaded. Without `weights`, only the vocabulary is loaded.
+    Args:
+        path: The GGUF file.
+        stop: Polled while the model is loaded.
+        weights: Whether to load the complete model, or only its vocabulary.
 
     Raises:
         ModelError: llama.cpp is not installed or does not run on this machine, the file is unusable, or `stop` is set.
@@ -118,7 +125,11 @@ class LoadedModel:
         self.vocabulary = self.library.llama_model_get_vocab(self.model)
 
     def open_context(self, context_tokens: int, **parameters: object) -> Any:
-        """Create a context for inference; `parameters` are fields of `llama_context_params`."""
+        """Create a context for inference; `parameters` are fields of `llama_context_params`.
+
+        Raises:
+            ModelError: llama.cpp refuses.
+        """
         given = self.library.llama_context_default_params()
         for name, value in {**parameters, "n_ctx": context_tokens, "no_perf": True}.items():
             setattr(given, name, value)
@@ -131,7 +142,10 @@ class LoadedModel:
     def tokens(self, text: str, *, special: bool = False, marks: bool = False) -> list[int]:
         """Tokenize a text.
 
-        With `special`, the spelling of a special token becomes that token; `marks` add those at begin and end.
+        Args:
+            text: Any string.
+            special: Whether the spelling of a special token becomes that token, rather than plain text.
+            marks: Whether to add the tokens with which the model marks the beginning and end of a text.
         """
         raw = text.encode("utf-8", "replace")
         room = len(raw) + 8  # at least one byte per token, and 8 tokens for the marks and a prepended space
@@ -187,8 +201,9 @@ class GgufVocabulary:
     """The vocabulary of a GGUF, loaded on first use: half a second, 50 MB for Qwen2.5. Safe to share between threads.
 
     Implements `TokenCounter` with the model's own counts. The spelling of a special token counts as plain text.
-    Whatever reads it raises `ModelError`, `count` a `TokenizerError`, if llama.cpp is not installed or does not run on
-    this machine, or if the file cannot be used.
+
+    Args:
+        path: The GGUF file.
     """
 
     exact = True
@@ -206,21 +221,32 @@ class GgufVocabulary:
         return kind == _BPE and pattern in _ADDITIVE_PATTERNS
 
     def count(self, text: str) -> int:
-        """Count the tokens of `text`."""
+        """Count the tokens of `text`.
+
+        Raises:
+            TokenizerError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
+        """
         try:
             return len(self.tokens(text))
         except ModelError as error:
             raise TokenizerError(str(error)) from error
 
     def tokens(self, text: str) -> list[int]:
-        """Tokenize a text."""
+        """Tokenize a text.
+
+        Raises:
+            ModelError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
+        """
         with self._held.use() as loaded:
             return loaded.tokens(text)
 
     def prompt_tokens(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Json]] = ()) -> list[int]:
         """Tokenize a prompt, laid out by the model's chat template, up to where the answer begins.
 
-        Tools add tokens only if the template has a place for them. Raises `ModelError` if it rejects the messages.
+        Tools add tokens only if the template has a place for them.
+
+        Raises:
+            ModelError: As for `tokens`, or the template rejects the messages.
         """
         offered = json.dumps(list(tools), ensure_ascii=False)
         names = (b"tool_use", None) if tools else (None,)
@@ -250,12 +276,20 @@ class GgufVocabulary:
             return found
 
     def said(self, key: str) -> str | None:
-        """Return the file's metadata under a key, such as `qwen2.context_length`; None if the key is missing."""
+        """Return the file's metadata under a key, such as `qwen2.context_length`; None if the key is missing.
+
+        Raises:
+            ModelError: As for `tokens`.
+        """
         with self._held.use() as loaded:
             return loaded.said(key)
 
     def number(self, key: str) -> int | None:
-        """Return the integer under a key of the architecture, such as `context_length`; None if the key is missing."""
+        """Return the integer under a key of the model's architecture, such as `context_length`; None if it is missing.
+
+        Raises:
+            ModelError: As for `tokens`.
+        """
         value = self.said(f"{self.said('general.architecture')}.{key}") or ""
         return int(value) if value.isdecimal() else None
 

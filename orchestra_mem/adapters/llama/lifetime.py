@@ -43,14 +43,22 @@ class Stop:
         return self.sign[0] != b"\0"
 
     def require_wanted(self, path: Path) -> None:
-        """Raise a `ModelError` that names the file if the flag is set: it was closed, or the interpreter exits."""
+        """Raise an error that names the file if the flag is set.
+
+        Raises:
+            ModelError: The object loaded from the file was closed, or the interpreter exits.
+        """
         if self():
             raise ModelError(f"{path.name} was closed, or the program is exiting")
 
 
 @contextmanager
 def running(stop: Stop) -> Iterator[None]:
-    """Delay the interpreter's exit until this block ends; set `stop` when it begins, raise `ModelError` after that."""
+    """Delay the interpreter's exit until this block ends; `stop` is set when the exit begins.
+
+    Raises:
+        ModelError: The interpreter is already exiting.
+    """
     _running.append(stop)  # before the check: the exit could begin in between
     try:
         if exit_begun():
@@ -95,7 +103,11 @@ class Held(Generic[_T]):
 
     @contextmanager
     def use(self) -> Iterator[_T]:
-        """Yield the object, loaded and locked for this thread; raise `ModelError` if that fails or it was closed."""
+        """Return a context manager that yields the object, loaded and locked for the calling thread.
+
+        Raises:
+            ModelError: The object cannot be loaded, or has been closed.
+        """
         with self._lock:
             self._end_timer()
             try:

@@ -51,7 +51,11 @@ class LlamaModel:
 
     @property
     def context_tokens(self) -> int:
-        """The context window in tokens, shared by prompt and answer; `ModelError` as from `GgufVocabulary`."""
+        """The context window in tokens, shared by prompt and answer.
+
+        Raises:
+            ModelError: llama.cpp is not installed or does not run on this machine, or the file cannot be used.
+        """
         return min(self._wanted_tokens, self._vocabulary.number("context_length") or self._wanted_tokens)
 
     @property
@@ -71,7 +75,11 @@ class LlamaModel:
         return False
 
     def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
-        """Count the tokens of a prompt, including its chat template; loads only the vocabulary."""
+        """Count the tokens of a prompt, including its chat template; loads only the vocabulary.
+
+        Raises:
+            ModelError: As for `context_tokens`, or the chat template rejects the messages.
+        """
         return len(self._vocabulary.prompt_tokens(messages, tools))
 
     def generate(

@@ -52,7 +52,14 @@ class _Talk:
 class LlamaSession(LoadedModel):
     """A loaded model with a cache for two conversations. For one thread at a time.
 
-    `context_tokens` is the window that prompt and answer share. For the rest see `LoadedModel`.
+    Args:
+        path: The GGUF file.
+        stop: Polled while the model is loaded.
+        context_tokens: Context window, shared by prompt and answer.
+        threads: Number of processor threads.
+
+    Raises:
+        ModelError: llama.cpp refuses, or `stop` is set.
     """
 
     def __init__(self, path: Path, stop: Stop, *, context_tokens: int, threads: int) -> None:
@@ -79,7 +86,16 @@ class LlamaSession(LoadedModel):
     ) -> Generation:
         """Answer a prompt. If `stop` is set meanwhile, return the partial answer, marked as cancelled.
 
-        The `grammar` is in GBNF, empty to allow any token. See `LanguageModel.generate` for the rest.
+        Args:
+            prompt: Tokens of the prompt.
+            max_tokens: Upper limit for the answer.
+            grammar: Grammar in GBNF; empty to allow any token.
+            temperature: Sampling temperature; 0 for the most likely answer.
+            seed: Seed for random sampling.
+            stop: Polled while the prompt is processed and the answer generated.
+
+        Raises:
+            ModelError: llama.cpp fails.
         """
         library, begun = self.library, time.perf_counter()
         library.llama_set_abort_callback(self._context, self._aborts, ctypes.addressof(stop.sign))
@@ -238,7 +254,11 @@ def _choices(library: Any, temperature: float, seed: int) -> list[Any]:
 
 
 def grammar_of(schema: Mapping[str, Json] | None) -> str:
-    """Convert a JSON schema to a grammar in GBNF, empty for None; raise `ModelError` if that is impossible."""
+    """Convert a JSON schema to a grammar in GBNF; empty for None.
+
+    Raises:
+        ModelError: The schema cannot be converted.
+    """
     if schema is None:
         return ""
     from llama_cpp.llama_grammar import json_schema_to_gbnf

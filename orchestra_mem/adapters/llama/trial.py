@@ -70,7 +70,11 @@ _CAUSE = re.compile(r"error loading model: (.*)")
 
 
 def require_library() -> Path:
-    """Return the folder of the package `llama_cpp` without importing it; raise `ModelError` if it is not installed."""
+    """Return the folder of the package `llama_cpp` without importing it.
+
+    Raises:
+        ModelError: The package is not installed.
+    """
     with suppress(ImportError, ValueError):
         spec = find_spec("llama_cpp")
         if spec is not None and spec.submodule_search_locations:
@@ -79,10 +83,15 @@ def require_library() -> Path:
 
 
 def require_loadable(path: Path, *, weights: bool, stop: Stop) -> None:
-    """Check that a file's vocabulary, or with `weights` its complete model, can be loaded and run on this machine.
+    """Check that a file can be loaded on this machine.
+
+    Args:
+        path: The GGUF file.
+        weights: Whether to load and run the complete model, or to load only its vocabulary.
+        stop: Polled during the trial.
 
     Raises:
-        ModelError: It cannot, for the reason in the message; or `stop`, which is polled during the trial, is set.
+        ModelError: The file cannot be loaded, for the reason in the message; or `stop` is set.
     """
     folder = require_library()
     require_gguf(path)
@@ -98,7 +107,11 @@ def require_loadable(path: Path, *, weights: bool, stop: Stop) -> None:
 
 
 def require_gguf(path: Path) -> None:
-    """Check that a file exists, can be read and begins like a GGUF; raise `ModelError` if not."""
+    """Check that a file exists and begins like a GGUF.
+
+    Raises:
+        ModelError: The file does not exist, cannot be read, or is no GGUF.
+    """
     try:
         mode = path.stat().st_mode
         # Opening a named pipe, for example, would block. For a folder, the system's own error is good enough.
@@ -200,10 +213,17 @@ def _processor() -> str:
 def require_room(
     path: Path, number: Callable[[str], int | None], *, context_tokens: int, beside_tokens: int = 0, remedy: str
 ) -> None:
-    """Check that a model fits into the free memory; raise `ModelError` with the `remedy` if not.
+    """Check that a model fits into the free memory.
 
-    `number` returns the integer under a metadata key of the model's architecture. `beside_tokens` is the number of
-    tokens that the cache holds in addition to a full window.
+    Args:
+        path: The GGUF file.
+        number: Returns the integer under a metadata key of the model's architecture.
+        context_tokens: Context window.
+        beside_tokens: Tokens that the cache holds in addition to a full window.
+        remedy: Advice in the message of the error.
+
+    Raises:
+        ModelError: The model does not fit.
     """
     available = available_bytes()
     weights = path.stat().st_size

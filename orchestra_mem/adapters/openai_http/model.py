@@ -165,7 +165,11 @@ class OpenAiModel:
         return 0
 
     def count_prompt(self, messages: Sequence[Message], *, tools: Sequence[Mapping[str, Json]] = ()) -> int:
-        """Count the tokens of a prompt by the server; if it does not count, return an estimate on the high side."""
+        """Count the tokens of a prompt by the server; if it does not count, return an estimate on the high side.
+
+        Raises:
+            ModelError: The server cannot be reached.
+        """
         said: dict[str, Json] = {"messages": _spoken(messages)}
         if tools:
             said["tools"] = json.loads(json.dumps(tools, ensure_ascii=False).encode("utf-8", "replace"))

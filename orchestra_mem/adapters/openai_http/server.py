@@ -97,7 +97,12 @@ class Server:
         )
 
     def ask(self, method: str, path: str, body: Json = None, *, timeout_s: float = _QUESTION_S) -> Any:
-        """Send a question, without retries, and return the JSON of the response; for the errors see `post`."""
+        """Send a question, without retries, and return the JSON of the response.
+
+        Raises:
+            UnsupportedRequestError: The server does not support the question.
+            ModelError: The server cannot be reached, or fails.
+        """
         deadline = time.monotonic() + timeout_s
 
         def check() -> None:
@@ -301,7 +306,11 @@ _SILENT_S = 1_800.0
 
 
 class Relay:
-    """Forwards requests to one server, many at a time. For use in one event loop."""
+    """Forwards requests to one server, many at a time. For use in one event loop.
+
+    Args:
+        server: Provides the address, the key and the trusted certificates.
+    """
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -325,7 +334,11 @@ class Relay:
                 yield response
 
     async def chunks(self, response: httpx.Response) -> AsyncIterator[bytes]:
-        """Yield a response's body in pieces, also after the block of `send`; raise `ModelError` if that breaks off."""
+        """Yield a response's body in pieces as they arrive, also after the block of `send`.
+
+        Raises:
+            ModelError: The connection broke.
+        """
         with self._translated():
             async for chunk in response.aiter_bytes():
                 yield chunk

@@ -184,7 +184,11 @@ _MAX_WORD_CHARS = 256
 
 
 def cut_words(texts: Sequence[IndexedText], words: WordEmbedder) -> list[bytes]:
-    """Tokenize the words of texts, each distinct word once; return the bytes of the column `tokens` for each text."""
+    """Tokenize the words of texts, each distinct word once; return the bytes of the column `tokens` for each text.
+
+    Raises:
+        EmbedderError: The words cannot be tokenized.
+    """
     distinct = dict.fromkeys(word[:_MAX_WORD_CHARS] for text in texts for word in text.words)
     place_of = {word: place for place, word in enumerate(distinct)}
     cut = words.cut(list(distinct))
@@ -199,7 +203,11 @@ def cut_words(texts: Sequence[IndexedText], words: WordEmbedder) -> list[bytes]:
 
 
 def decode(data: bytes) -> str:
-    """Decode the bytes that `encode` returned; raise `DatabaseDamagedError` for any others."""
+    """Decode the bytes that `encode` returned.
+
+    Raises:
+        DatabaseDamagedError: They are not from `encode`.
+    """
     try:
         return data.decode("utf-8", "surrogatepass")
     except (UnicodeError, AttributeError) as error:
@@ -260,7 +268,11 @@ def _rows(connection: sqlite3.Connection, columns: str, ids: Ids) -> Iterator[tu
 
 
 def outlines(connection: sqlite3.Connection, ids: Ids, columns: Columns, passing: NDArray[np.bool_]) -> Outlines:
-    """Return the data for ranking the chunks in `ids` that exist; `passing` is a mask over all ids."""
+    """Return the data for ranking the chunks in `ids` that exist; `passing` is a mask over all ids.
+
+    Raises:
+        DatabaseDamagedError: A stored chunk cannot be read.
+    """
     wanted = "id, grp, importance, agent, session, traits, words, tokens"
     rows = list(_rows(connection, wanted, ids))
     there = np.array([row[0] for row in rows], np.int64)

@@ -58,7 +58,12 @@ def quick_check(connection: sqlite3.Connection) -> str | None:
 
 
 def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
-    """Inspect the index in a folder, which need not exist; `thorough` takes seconds for a large one."""
+    """Inspect the index in a folder.
+
+    Args:
+        folder: The index folder; it need not exist.
+        thorough: Check the entire database, which takes seconds if it is large.
+    """
     path = folder / "search.db"
     if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
         return IndexReport(database=path, present=True, fault="cannot be read: give this user the right to read there")

@@ -60,7 +60,11 @@ def _token(term: str, step: int) -> str:
 
 
 def verify(connection: sqlite3.Connection, columns: Columns) -> None:
-    """Check that the last chunk in the table is the last chunk that exists; raise `DatabaseDamagedError` if not."""
+    """Check that the last chunk in the table is the last chunk that exists.
+
+    Raises:
+        DatabaseDamagedError: The last chunks differ.
+    """
     query = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1"
     found = [row[0] for row in connection.execute(query, (_EVERY,))]
     if found != np.flatnonzero(columns["alive"])[-1:].tolist():
@@ -76,7 +80,11 @@ class KeywordSearch:
         self._columns: tuple[Columns, int] | None = None
 
     def matches(self, connection: sqlite3.Connection, term: str, columns: Columns) -> Matches:
-        """Return the ids of the chunks with a term, ascending, and its frequency in each, rounded down to a step."""
+        """Return the ids of the chunks with a term, ascending, and its frequency in each, rounded down to a step.
+
+        Raises:
+            DatabaseDamagedError: The table does not fit the chunks.
+        """
         if self._columns != (columns, columns.version) or self._kept_bytes > _KEPT_BYTES:
             self._columns = (columns, columns.version)
             self._kept.clear()

@@ -31,7 +31,11 @@ _CHECKED_ROWS = 1_024
 
 @cache
 def load_faiss(threads: int) -> Any:
-    """Import FAISS on first use (50 ms), and set its number of threads; raise `EmbedderError` if that fails."""
+    """Import FAISS on first use (50 ms), and set its number of threads.
+
+    Raises:
+        EmbedderError: FAISS cannot be imported.
+    """
     try:
         import faiss
     except ImportError as error:
@@ -72,7 +76,11 @@ class ModelVectors:
         self.having = having[: int(having.size - np.argmax(having[::-1])) if having.any() else 0]
 
     def write(self, ids: Ids, vectors: Vectors) -> None:
-        """Write vectors, float32, shape (n, dim), to the rows of their ids and sync. Always creates the file."""
+        """Write vectors, float32, shape (n, dim), to the rows of their ids and sync. Always creates the file.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
         data = np.ascontiguousarray(vectors, "<f4")
         starts = np.flatnonzero(np.diff(ids, prepend=-2) != 1).tolist()
         with (
@@ -87,7 +95,11 @@ class ModelVectors:
 
     @property
     def rows(self) -> Vectors:
-        """All vectors by chunk id, float32, shape (len(having), dim); `DatabaseDamagedError` if the file lacks some."""
+        """All vectors by chunk id, float32, shape (len(having), dim).
+
+        Raises:
+            DatabaseDamagedError: The file is missing or too short.
+        """
         end = len(self.having)
         if end > len(self._mapped):
             dimensions = self.row.model.dimensions

@@ -36,7 +36,14 @@ class SaidLine(NamedTuple):
 
 
 def render_catalog(agent: str, items: Sequence[MemoryItem], total: int, written: datetime) -> str:
-    """Render an agent's catalog document with these items, oldest first, of `total` live ones."""
+    """Render an agent's catalog document.
+
+    Args:
+        agent: Name of the agent.
+        items: Items to show, oldest first.
+        total: Number of live items, including those not shown.
+        written: Time of writing.
+    """
     time = written.isoformat(timespec="milliseconds")
     front = front_matter({"format": FORMAT, "document": "catalog", "agent": agent, "written": time, "updated": time})
     name, more = squeeze(visible(agent)), ""

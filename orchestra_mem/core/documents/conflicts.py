@@ -89,7 +89,9 @@ class Resolved:
 def mark(merged: Merged, machines: tuple[str, str] | None = None) -> str:
     """Write the conflicts of a merge into its text.
 
-    `machines`: Names of this machine and the other, if two copies were merged instead of person and machine.
+    Args:
+        merged: Result of a merge.
+        machines: Names of this machine and the other, if two copies were merged instead of person and machine.
     """
     lines = merged.text.split("\n")
     cr = "\r" if line_end(merged.text) == "\r\n" else ""

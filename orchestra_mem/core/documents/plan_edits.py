@@ -77,8 +77,11 @@ def key_of(line: PlanLine) -> int:
 def plan_edits(before: str, now: str, known: Callable[[int], PlanLine | None] = lambda number: None) -> PlanEdits:
     """Compare a plan with a person's edit of it.
 
-    `known` returns the machine's line for an item number that only `now` has. If it is unknown, as after an older
-    database has been put back, the line is a new one that brings its number along.
+    Args:
+        before: Text that the person edited.
+        now: Text after the edit.
+        known: Callback that returns the machine's line for an item number that only `now` has; None if it is unknown.
+            The line is then a new one, and brings its number along: an older database has been put back.
     """
     old_lines, new_lines = plan_lines(before), plan_lines(now)
     found = difference(_numbered(old_lines), _numbered(new_lines))
@@ -203,7 +206,12 @@ def merged_line(was: PlanLine, left: PlanLine, person: PlanLine) -> PlanLine:
 
 
 def with_item_numbers(text: str, number_of: Callable[[PlanLine], int]) -> str:
-    """Insert the numbers of items (0 for none) into new lines of a plan; all else stays byte for byte."""
+    """Insert the numbers of items into new lines of a plan; all else stays byte for byte.
+
+    Args:
+        text: The plan.
+        number_of: Returns a line's number, 0 if it has none.
+    """
     rows = text.split("\n")
     for line in plan_lines(text):
         if not line.number and (number := number_of(line)):

@@ -202,7 +202,9 @@ def is_mention(row: str) -> bool:
 def reference_now(row: str, status_of: Callable[[int], WorkStatus | None]) -> str | None:
     """Update a row that names a work item; return None if the row describes a status that the item no longer has.
 
-    Rows that name no item are returned unchanged. `status_of` returns None if there is no such item.
+    Args:
+        row: Any row; rows that name no item are returned unchanged.
+        status_of: Returns an item's status by its number, None if there is no such item.
     """
     found = _MENTION.fullmatch(row)
     if found is None:
