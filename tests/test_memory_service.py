@@ -86,8 +86,9 @@ def test_sessions_count_workers_and_carry_metadata_and_a_summary(service: Memory
             service.end_session(ended)
         with pytest.raises(InvalidChangeError, match=f"session {ended} has ended"):
             service.capture_observation(NewObservation(worker_id="ann", content="Late.", session_id=ended))
-    with pytest.raises(NotFoundError, match="no session id starts with 'none'"):
-        service.end_session("none")
+    for unknown in ("none", "", third[:6]):
+        with pytest.raises(NotFoundError, match=f"there is no session '{unknown}'"):
+            service.end_session(unknown)
     with pytest.raises(InvalidOperationError, match="agent: ' ' is not a name"):
         service.capture_observation(NewObservation(worker_id=" ", content="x"))
     assert service.count_observations() == 3
@@ -133,7 +134,7 @@ def test_an_open_memory_is_used_and_left_open(tmp_path: Path) -> None:
         (session,) = memory.sessions()
         own.capture_observation(NewObservation(worker_id="ann", content="Done.", session_id=session.id))
         assert own.get_observations()[0].content == "Done."
-        with pytest.raises(NotFoundError, match="no session id starts with 'none'"):
+        with pytest.raises(NotFoundError, match="there is no session 'none'"):
             own.capture_observation(NewObservation(worker_id="ann", content="x", session_id="none"))
         service.shutdown()
         assert memory.count_operations(OperationFilter(agent="bob")) == 2

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
-from orchestra_mem.errors import SearchError, StorageError
+from orchestra_mem.errors import NotFoundError, SearchError, StorageError
 from orchestra_mem.memory.recording import RecordingCalls
 from orchestra_mem.search_types import EVERYTHING, SearchFilter, SearchMode
 from orchestra_mem.types import (
@@ -71,12 +71,14 @@ class HistoryCalls(RecordingCalls):
         return self._parts.checked().log.sessions()
 
     def find_session(self, session_id: str) -> Session:
-        """Return a session by its id, or by the beginning of it.
+        """Return a session.
 
         Raises:
-            NotFoundError: No session has this id, or several begin like this.
+            NotFoundError: There is no session with this id.
         """
-        return self._parts.checked().log.session(session_id)
+        if found := next((each for each in self.sessions() if each.id == session_id), None):
+            return found
+        raise NotFoundError(f"there is no session {session_id!r}")
 
     def session_agents(self, session: str) -> list[str]:
         """Return the sorted names of the agents that recorded operations in a session."""
