@@ -183,8 +183,8 @@ def _namespaces(op: base.ListNamespacesOp, items: Iterable[_Kept]) -> list[tuple
         part = namespace[:size] if wanted.match_type == "prefix" else namespace[max(0, len(namespace) - size) :]
         return len(part) == size and all(label in ("*", name) for label, name in zip(wanted.path, part, strict=True))
 
-    wanted = op.match_conditions or ()
-    found = {each.namespace[: op.max_depth] for each in items if all(matches(each.namespace, one) for one in wanted)}
+    every = {each.namespace for each in items}
+    found = {each[: op.max_depth] for each in every if all(matches(each, one) for one in op.match_conditions or ())}
     return sorted(found)[op.offset : op.offset + op.limit]
 
 

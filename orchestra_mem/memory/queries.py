@@ -40,7 +40,8 @@ class HistoryCalls(RecordingCalls):
 
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
         """Return the newest operations, newest first, of all types or of one, going back over sessions if necessary."""
-        return self.operations(OperationFilter(type=operation_type, limit=limit))[::-1]
+        with self._life.settled():
+            return self.operations(OperationFilter(type=operation_type, limit=limit))[::-1]
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """Return operations of all sessions from the event log, oldest first."""

@@ -75,10 +75,10 @@ class RecordingCalls:
 
     def _entry_tokens(self, name: str, data: Json, time: datetime) -> int:
         """Count the tokens of the entry that an operation is expected to get."""
-        life, place = self._life, self._parts.session.place
-        day = life.session.started.date() if life.session else time.date()
+        place, session = self._parts.session.place, self._life.session  # which another thread may end meanwhile
+        day = session.started.date() if session else time.date()
         thought = Operation(
-            id=life.last_id + 1, session="", type=name, data=data, timestamp=time, tokens=0, entry_tokens=0
+            id=self._life.last_id + 1, session="", type=name, data=data, timestamp=time, tokens=0, entry_tokens=0
         )
         # Counted in the form that contexts show, so that later counts come from the cache.
         return self._parts.counter.count(
