@@ -41,7 +41,10 @@ class HistoryCalls(RecordingCalls):
     def query_recent_operations(self, operation_type: str | None = None, limit: int = 10) -> list[Operation]:
         """Return the newest operations, newest first, of all types or of one, going back over sessions if necessary."""
         with self._life.settled():
-            return self.operations(OperationFilter(type=operation_type, limit=limit))[::-1]
+            found = self._parts.working.get_operations(operation_type, limit)
+        if len(found) >= limit:
+            return found
+        return self._parts.log.operations(OperationFilter(type=operation_type, limit=limit))[::-1]
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
         """Return operations of all sessions from the event log, oldest first."""

@@ -35,6 +35,7 @@ _VERSIONS, _ARCHIVE = "/versions/", "/archive/"
 # Period between checks of versions and archived sessions, which can be many and seldom change.
 _ALL_EVERY_S = 30.0
 _PATIENCE_S = 0.5  # the process keeps its other calls from the documents while it waits for another machine
+_AGAIN_S = 1.5  # retry period: other machines get a document within two seconds after an editor closes it
 
 
 class SharedDocumentStore(FileDocumentStore):
@@ -69,6 +70,8 @@ class SharedDocumentStore(FileDocumentStore):
         self._holder, self._brings = 0, False
         self._behind: set[str] = set()
         self._all_seen_s = -_ALL_EVERY_S
+        self._left: object = None
+        self._left_s = 0.0
 
     @contextmanager
     def lock(self, *, timeout_s: float | None = None) -> Iterator[None]:
@@ -91,9 +94,14 @@ class SharedDocumentStore(FileDocumentStore):
 
     def follow(self) -> None:
         """Apply the changes of other machines, and share local edits."""
-        if self._is_due or self._saved() or self._files.sizes_after(self._copies.through):
+        found = self._saved(), self._files.sizes_after(self._copies.through)
+        if not (self._is_due or any(found)):
+            return
+        # A document that cannot be read or written now is retried later, so that the lock is free meanwhile.
+        if found != self._left or time.monotonic() >= self._left_s + _AGAIN_S:
             with self.lock(timeout_s=_PATIENCE_S):
                 pass
+            self._left, self._left_s = found, time.monotonic()
 
     def close(self) -> None:
         """Close the database of earlier contents."""
