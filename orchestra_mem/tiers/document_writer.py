@@ -199,7 +199,7 @@ class DocumentWriter(EditOrigins):
         newest = self.newest(name)
         seen = newest if read and digest(newest) == read.file else left  # an older text may have been read last
         is_newest = is_ahead or written_at(current) == written_at(left) == written_at(seen)
-        is_stale = not (last.left is None or is_newest) and bool(current.strip())
+        is_stale = not (last.left is None or is_newest)
         opened = before
         if is_stale:
             is_again = written_at(current) == written_at(seen)  # the same old text was edited further
@@ -310,9 +310,9 @@ class DocumentWriter(EditOrigins):
             self.ledger.resolve_notices(name, self.clock())
         if untouched and last.left == current and last.text is not None and is_same(last.text, text):
             return None
-        if current is None:
-            return _Plan(name=name, text=text, merged=text, current=None, last=last)
-        if current.strip() and not self._is_read(name, current, last):
+        if current is None or not current.strip():
+            return _Plan(name=name, text=text, merged=text, current=current, last=last)
+        if not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
         _, said, _ = self._edit_of(name, current, last)
         from orchestra_mem.core.documents.document_merge import merged
@@ -320,7 +320,7 @@ class DocumentWriter(EditOrigins):
         keys = {key for key in owned_keys(said).values() if key[0] == "M"}
         found = merged(last.text, text, said, {f"K{fact.id}" for fact in self.ended(said, text)} | self.hidden(keys))
         marked = mark(found)
-        if current.strip() and not written_at(current):
+        if not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))
             back = sum(key[0] in "KM#" for key in there & left - saved)
             problem = _BACK.format(self.path(name), back)

@@ -252,8 +252,9 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         """Repeat a write that fails because someone else saved the document at the same moment."""
         for _ in range(WRITE_TRIES - 1):
             with suppress(DocumentConflictError):
-                return write()
-        return write()
+                write()
+                return
+        write()
 
     def change_token(self, session: Session) -> tuple[int, FileState | None]:
         """Return a value that stays equal until someone other than this process writes the document."""

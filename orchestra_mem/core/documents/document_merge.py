@@ -46,18 +46,16 @@ _ITEM = re.compile(
 _STRUCK = r"\g<mark>~~\g<said>~~\g<number>"
 
 
-def merged(base: str | None, machine: str, person: str | None, ended: Container[str] = ()) -> Merged:
+def merged(base: str | None, machine: str, person: str, ended: Container[str] = ()) -> Merged:
     """Merge the machine's new text into a document, after the person's edits were stored in the ledgers.
 
     Args:
         base: Last text of the machine; None if it has never written the document.
         machine: New text of the machine, rendered after the person's edits of the machine's lines were stored.
-        person: Current text of the document; None if there is none.
+        person: Current text of the document.
         ended: Numbers of facts and catalog items that no longer stand. A line of the machine with a person's notes
             below it stays above them, struck out if it has ended or is no next step any more.
     """
-    if person is None or not person.strip():
-        return Merged(text=machine)
     if base is None and without_front_matter(person) == person:
         # The machine has never written this document: its text is appended, and the rest is left unchanged.
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
