@@ -53,7 +53,7 @@ MAX_LINES = {
     "orchestra_mem/core/search": 2_010,
     "orchestra_mem/core/work": 330,
     "orchestra_mem/orchestrator": 4_130,
-    "orchestra_mem/tiers": 5_310,
+    "orchestra_mem/tiers": 5_320,
     "orchestra_mem/stores": 1_780,
     "orchestra_mem/adapters": 9_730,
     "orchestra_mem/memory": 3_480,

@@ -308,7 +308,7 @@ class DocumentWriter(EditOrigins):
         since = self.clock() - _TOLD_FOR if current and current.strip() else self.clock()
         if any(notice.subject == name and notice.time <= since for notice in self.ledger.notices()):
             self.ledger.resolve_notices(name, self.clock())
-        if untouched and last.left == current and last.text is not None and is_same(last.text, text):
+        if untouched and is_same(last.text or "", text):
             return None
         if current is None or not current.strip():
             return _Plan(name=name, text=text, merged=text, current=current, last=last)
