@@ -258,9 +258,10 @@ class DocumentWriter(EditOrigins):
             for name, plan in plans.items():
                 with noting_failure(name):
                     self.store.replace(self.path(name), plan.merged, expected=plan.current, name="document")
-        for name in plans.keys() - failed:
+        for name, plan in plans.items():
             with noting_failure(name):
-                self._confirm(name, plans[name].text, plans[name].merged)
+                if name not in failed:
+                    self._confirm(name, plan.text, plan.merged)
         return failed
 
     def _announce(self, plan: _Plan, reason: VersionReason) -> None:

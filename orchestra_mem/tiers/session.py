@@ -249,7 +249,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
 
     @staticmethod
     def _retried(write: Callable[[], None]) -> None:
-        """Repeat a write that fails because someone else saved the document at the same moment."""
+        """Repeat a write that is lost, because someone else saved the document at the same moment."""
         for _ in range(WRITE_TRIES - 1):
             with suppress(DocumentConflictError):
                 write()
