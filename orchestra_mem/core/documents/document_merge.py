@@ -19,7 +19,6 @@ from orchestra_mem.core.documents.fact_lines import LooseFacts
 from orchestra_mem.core.documents.markdown import PIN, as_typed, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
-    MACHINE_TITLES,
     OwnedLine,
     by_identity,
     free_rows,
@@ -35,7 +34,10 @@ from orchestra_mem.core.text import squeeze
 _OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
 # Largest saved change, in lines, that an editor may have undone before its next save.
 _MOST_TAKEN_BACK = 4
+# Separates a `- None` line from the name of its section, during a merge only. No document contains this character.
+_MARK = "\0"
 _LIST_MARK = re.compile(r"\A(?:[-*+]|\d{1,9}[.)]) ")
+_MARKED = re.compile(rf"{_MARK}[^\r\n]*")
 # A list item that is neither ticked nor struck out.
 _ITEM = re.compile(
     r"(?P<mark>(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[ \] )?)(?!\[|~~)(?P<said>.+?)(?P<number>\s*\([KM]\d+\).*|\s*\Z)",
@@ -76,7 +78,7 @@ def merged(base: str | None, machine: str, person: str, ended: Container[str] = 
     own = split_lines(person) if keys else []
     stay = {own[line.place] for line in plan_lines(person) if not line.section} if keys else set()
     work = {rows[place] for place, key in keys.items() if key[0] in "#@"} - stay
-    return _without_surplus(merge(base, machine, person, follow=work))
+    return _unmarked(merge(base, machine, person, follow=work))
 
 
 def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = ()) -> str:
@@ -94,7 +96,7 @@ def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = 
     free = {row for row in free_rows(person, own) if has[row] < max(1, had[row])}
     base, left, person = _agreed(opened, left, person, free)
     base = "\n".join(row for row in base.split("\n") if row.removesuffix("\r") not in free)
-    return _without_surplus(merge(base, left, person, both=True)).text
+    return _unmarked(merge(base, left, person, both=True)).text
 
 
 def ancestor(known: Sequence[str], text: str) -> str:
@@ -160,7 +162,7 @@ def merge_people(opened: str, theirs: str, mine: str) -> Merged:
     `theirs` reported as a conflict. If one deleted a fact or task that the other reworded, the reworded line is kept.
     """
     reworded: list[tuple[str, str, str]] = []
-    found = _without_surplus(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), both=True))
+    found = _unmarked(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), both=True))
     places = {row: place for place, row in reversed([*enumerate(split_lines(found.text), 1)])}
     return Merged(
         text=found.text,
@@ -238,11 +240,9 @@ def _agreed(
     ahead = free is not None
     if has_work(machine):
         base, person = with_work_heading(base), with_work_heading(person)
-    # Rows that are the same in all three texts need no common row.
-    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
-    lines = (owned_lines(text, alike) for text in (base, machine, person))
+    lines = _lines(base, machine, person)
     old, new, own = (by_identity((line.key, line) for line in each if line.key) for each in lines)
-    in_base, in_machine, in_person = dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()
+    in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
     for key, copies in own.items():
         was, now = (each[key][0] if key in each else None for each in (old, new))
         mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
@@ -274,6 +274,9 @@ def _agreed(
         in_base |= at_line(was, new[key][0].row if stays_away else None)
         if not stays_away:
             in_base |= dict.fromkeys(_below_entry(was, base, person))
+    for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
+        if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
+            changed[line.place] = f"{shown}{_MARK}{line.section}"
     return with_rows(base, in_base), with_rows(machine, in_machine), with_rows(person, in_person)
 
 
@@ -310,6 +313,17 @@ def _stays_away(was: OwnedLine, now: OwnedLine, loose: LooseFacts) -> bool:
     if now.key[0] == "@" and " " in now.key:
         return _form(was) == _form(now)
     return now.key[0] in "@=-" or bool(now.fact and loose.has(now.key, now.fact.text))
+
+
+def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
+    """Return the lines of each text that have an identity, or are not the same in all three."""
+    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
+    # A `- None` line in a section that the machine does not write is a person's.
+    machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
+    return [
+        [line for line in owned_lines(text, alike) if line.key[:1] != "-" or line.section in machines]
+        for text in (base, machine, person)
+    ]
 
 
 def with_work_heading(text: str) -> str:
@@ -365,19 +379,22 @@ def with_rows(text: str, changed: Mapping[int, str | None]) -> str:
     return "\n".join(rows)
 
 
-def _without_surplus(found: Merged) -> Merged:
-    """Remove `- None` from the machine's sections that are not empty."""
-    rows, blocks = found.text.split("\n"), split_blocks(found.text)
-    keys = owned_keys(found.text) if "None" in found.text else {}
-    empty = {place for place, key in keys.items() if key[0] == "-" and key[1:] in MACHINE_TITLES}
+def _unmarked(found: Merged) -> Merged:
+    """Remove the marks from a merged text, and `- None` from sections that are not empty."""
+    lines = found.text.split("\n")
     surplus: set[int] = set()
-    for block, below in zip(blocks, [*blocks[1:], None], strict=False):
-        own = empty.intersection(block.rows)
-        if (below and below.level > 2) or any(rows[place].strip() for place in block.rows[1:] if place not in own):
-            surplus |= own
+    for block, below in pairwise([*split_blocks(found.text), None]):
+        places = block.rows[1:] if block else ()
+        marked = {place for place in places if _MARK in lines[place]}
+        if (below and below.level > 2) or any(lines[place].strip() for place in places if place not in marked):
+            surplus |= marked
     return Merged(
-        text=with_rows(found.text, dict.fromkeys(surplus)),
+        text=_MARKED.sub("", "\n".join(line for place, line in enumerate(lines) if place not in surplus)),
         conflicts=tuple(
-            replace(each, line=each.line - sum(place < each.line for place in surplus)) for each in found.conflicts
+            Conflict(
+                line=each.line - sum(place < each.line for place in surplus),
+                **{side: _MARKED.sub("", getattr(each, side)) for side in ("base", "machine", "person")},
+            )
+            for each in found.conflicts
         ),
     )
