@@ -61,12 +61,6 @@ def test_each_ones_lines_stand_and_each_ones_deletions(
     assert set(rows) == kept | (set(theirs) - set(opened)) | (set(mine) - set(opened))
 
 
-def test_none_stands_in_each_list_of_a_section_that_is_not_the_machines() -> None:
-    """`- None` in the lists of an ended session's summary stays, though its section has other lines."""
-    opened = f"{HEAD}**Done**:\n- None\n\n**Next Steps**:\n- None\n"
-    assert together(opened, f"{opened}\nHers.\n", opened.replace("# Log", "# Our Log")).count("- None\n") == 2
-
-
 def test_what_one_wrote_below_an_entry_that_the_other_took_out_stands_without_the_machines_words() -> None:
     """A person's bullet outlives a deleted entry; the machine's explanation of the entry does not."""
     opened = text(["### Entry 1 (K1)"])
