@@ -27,11 +27,10 @@ from orchestra_mem.core.documents.owned_lines import (
     owned_lines,
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
-from orchestra_mem.core.documents.plan_lines import has_work, plan_lines, render_line
+from orchestra_mem.core.documents.plan_lines import has_work, plan_lines, render_line, with_work_heading
 from orchestra_mem.core.documents.signature import Copy, is_later
 from orchestra_mem.core.text import squeeze
 
-_OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
 # Largest saved change, in lines, that an editor may have undone before its next save.
 _MOST_TAKEN_BACK = 4
 # Separates a `- None` line from the name of its section, during a merge only. No document contains this character.
@@ -324,11 +323,6 @@ def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
         [line for line in owned_lines(text, alike) if line.key[:1] != "-" or line.section in machines]
         for text in (base, machine, person)
     ]
-
-
-def with_work_heading(text: str) -> str:
-    """Rename the heading `## Backlog` of a plan without work items: a person may have restored such an old plan."""
-    return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 
 
 def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:
