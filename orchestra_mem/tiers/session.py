@@ -235,12 +235,11 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             if is_live:
                 self._look(session)
             text = self.store.read_to_change(path)
-            if text is None or (new := change(text)) == text:
-                return
-            self.store.replace(path, new, expected=text, name=name)
-            if is_live:
-                self._seen = (session.id, self.store.state(path))
-                self._tokens = None
+            if text is not None and (new := change(text)) != text:
+                self.store.replace(path, new, expected=text, name=name)
+                if is_live:
+                    self._seen = (session.id, self.store.state(path))
+                    self._tokens = None
 
         with self.store.lock():
             session = self.log.session(session.id)  # another process may have archived it
