@@ -273,7 +273,7 @@ def no_working_copy(place: Place, *, only_check: bool = False) -> None:
 
     With `only_check`, change nothing, but raise `StorageError` if a document cannot be read or may not be written.
     """
-    from orchestra_mem.core.documents.copies import unstamped
+    from orchestra_mem.core.documents.signature import unstamped
 
     plain = FileDocumentStore(versions=place.memory / "versions", lock_file=place.home / "obra.lock")
     for folder in (*place.folders, place.sessions / "archive"):

@@ -32,8 +32,7 @@ from orchestra_mem.core.documents.signature import (
     written_at,
 )
 from orchestra_mem.errors import DocumentConflictError, StorageError
-from orchestra_mem.ports import Clock, DocumentStore
-from orchestra_mem.stores import Ledger
+from orchestra_mem.ports import Clock
 from orchestra_mem.tiers.edited_text import EditedText, EditOrigins
 from orchestra_mem.types import Author, MustKeep, MustKeepStatus, ReadDocument, Version, VersionReason, WrittenDocument
 
@@ -66,7 +65,7 @@ class _Plan:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class DocumentWriter:
+class DocumentWriter(EditOrigins):
     """Reads and writes documents by their names.
 
     Safe to share between threads and processes: a write takes a lock and fails if the file has changed meanwhile.
@@ -81,8 +80,6 @@ class DocumentWriter:
         hidden: Takes numbers of catalog items; returns those of items that are hidden, but not purged.
     """
 
-    ledger: Ledger
-    store: DocumentStore
     clock: Clock
     path: Callable[[str], Path]
     names: Callable[[], Collection[str]]
@@ -103,10 +100,6 @@ class DocumentWriter:
         Edits are detected by the file's state, which closing the file or restoring a permission does not change.
         """
         return time.monotonic() >= self._again_s
-
-    @property
-    def _origins(self) -> EditOrigins:
-        return EditOrigins(ledger=self.ledger, store=self.store)
 
     def unread(self) -> list[str]:
         """List the documents that people have saved since they were last read."""
@@ -157,13 +150,13 @@ class DocumentWriter:
     def _keep_replaced(self, name: str, current: str, said: str, last: WrittenDocument) -> None:
         """Keep the texts of an edit of an older text; tell how many lines of people an older file takes away."""
         is_old, read = written_at(said) != written_at(current), self._read_since(name, last)
-        is_back = digest(current) == last.digest or (is_old and self._origins.is_known(name, current))
-        if read and (is_old or is_back) and digest(self._origins.newest(name)) != read.file:
+        is_back = digest(current) == last.digest or (is_old and self.is_known(name, current))
+        if read and (is_old or is_back) and digest(self.newest(name)) != read.file:
             self._keep(name, read.text, last, VersionReason.EDIT)
         if is_back:  # by an undo, or a program that puts files back
             self._tell_lost(name, "put back to an earlier text", read.text if read else last.left or "", said)
         # The same editor may later save a change of this text, or undo back to it: keep it to compare with.
-        if is_old and self._origins.newest(name) != current:
+        if is_old and self.newest(name) != current:
             self._keep(name, current, last, VersionReason.EDIT)
 
     def _read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
@@ -198,19 +191,19 @@ class DocumentWriter:
         from orchestra_mem.core.documents.foreign import taken_in, without_others_numbers
 
         is_found = not left and (not read or written_at(read.text) == written_at(current))
-        if not is_found and self._origins.is_other(name, current, last.text or ""):
+        if not is_found and self.is_other(name, current, last.text or ""):
             return before, self.numbered(name, taken_in(current, before, self.told(name))), True
         is_ahead = is_found or is_later(current, last.text or "")
         if is_ahead:
             before = without_unlisted(before, current)
-        newest = self._origins.newest(name)
+        newest = self.newest(name)
         seen = newest if read and digest(newest) == read.file else left  # an older text may have been read last
         is_newest = is_ahead or written_at(current) == written_at(left) == written_at(seen)
-        is_stale = not (last.left is None or is_newest) and bool(current.strip())
+        is_stale = not (last.left is None or is_newest)
         opened = before
         if is_stale:
             is_again = written_at(current) == written_at(seen)  # the same old text was edited further
-            opened = self.numbered(name, seen if is_again else self._origins.opened(name, current, left))
+            opened = self.numbered(name, seen if is_again else self.opened(name, current, left))
         if self.ledger.key and signers(current) and not is_ahead:
             current = without_others_numbers(current, (before, opened), partial(self.told, name))
         person = with_numbers_last(self.numbered(name, current), before)
@@ -265,9 +258,10 @@ class DocumentWriter:
             for name, plan in plans.items():
                 with noting_failure(name):
                     self.store.replace(self.path(name), plan.merged, expected=plan.current, name="document")
-        for name in plans.keys() - failed:
+        for name, plan in plans.items():
             with noting_failure(name):
-                self._confirm(name, plans[name].text, plans[name].merged)
+                if name not in failed:
+                    self._confirm(name, plan.text, plan.merged)
         return failed
 
     def _announce(self, plan: _Plan, reason: VersionReason) -> None:
@@ -315,11 +309,11 @@ class DocumentWriter:
         since = self.clock() - _TOLD_FOR if current and current.strip() else self.clock()
         if any(notice.subject == name and notice.time <= since for notice in self.ledger.notices()):
             self.ledger.resolve_notices(name, self.clock())
-        if untouched and last.left == current and last.text is not None and is_same(last.text, text):
+        if untouched and is_same(last.text or "", text):
             return None
-        if current is None:
-            return _Plan(name=name, text=text, merged=text, current=None, last=last)
-        if current.strip() and not self._is_read(name, current, last):
+        if current is None or not current.strip():
+            return _Plan(name=name, text=text, merged=text, current=current, last=last)
+        if not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
         _, said, _ = self._edit_of(name, current, last)
         from orchestra_mem.core.documents.document_merge import merged
@@ -327,7 +321,7 @@ class DocumentWriter:
         keys = {key for key in owned_keys(said).values() if key[0] == "M"}
         found = merged(last.text, text, said, {f"K{fact.id}" for fact in self.ended(said, text)} | self.hidden(keys))
         marked = mark(found)
-        if current.strip() and not written_at(current):
+        if not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))
             back = sum(key[0] in "KM#" for key in there & left - saved)
             problem = _BACK.format(self.path(name), back)
@@ -344,7 +338,7 @@ class DocumentWriter:
         # The file and its author stay, but its text is recorded as written: an older text saved over it later deletes
         # nothing. For a file that a person wrote, no machine digest is recorded, so that saving the machine's last text
         # over the file counts as undoing the edits.
-        if not untouched and self._origins.newest(name) != current:
+        if not untouched and self.newest(name) != current:
             self._keep(name, current, last, VersionReason.EDIT)
         self.store.prune_versions(name, self.keep_versions)
         self.ledger.confirm_write(name, text, (untouched and last.digest) or "", current)
@@ -360,12 +354,12 @@ class DocumentWriter:
     def _is_own_later(self, name: str, text: str, last: WrittenDocument) -> bool:
         """Check whether this ledger wrote a document before an older database was put back."""
         known = last.text or ""
-        return is_later(text, known) and not self._origins.is_other(name, text, known)
+        return is_later(text, known) and not self.is_other(name, text, known)
 
     def _keep(self, name: str, text: str, last: WrittenDocument, reason: VersionReason) -> Version:
         """Keep a text as a version; if a person wrote it, first keep the machine's text that they edited."""
         author = Author.MACHINE if last.digest == digest(text) else Author.PERSON
-        if author is Author.PERSON and last.left is not None and self._origins.newest(name) != last.left:
+        if author is Author.PERSON and last.left is not None and self.newest(name) != last.left:
             # Lines that the person deleted exist only in that text.
             self._keep_version(name, last.left, Author.MACHINE, VersionReason.EDIT)
         return self._keep_version(name, text, author, reason)

@@ -16,7 +16,7 @@ from orchestra_mem.core.documents.catalog_document import (
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
 from orchestra_mem.core.documents.markdown import line_end
 from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys
-from orchestra_mem.core.documents.plan_lines import has_work
+from orchestra_mem.core.documents.plan_lines import has_work, with_work_heading
 from orchestra_mem.core.documents.signature import with_time_of
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.tiers.document_writer import DocumentWriter
@@ -135,7 +135,7 @@ class EditedDocuments:
 
     def _as_recorded(self, writer: DocumentWriter, current: str, old: str) -> str:
         """Return an old text with the machine's lines that only `current` has, without facts that have ended since."""
-        from orchestra_mem.core.documents.document_merge import apply_stale_edit, undone, with_work_heading
+        from orchestra_mem.core.documents.document_merge import apply_stale_edit, undone
 
         old = with_work_heading(old) if has_work(current) else old
         ended = {f"K{fact.id}" for fact in writer.ended(old, current) if fact.author is Author.MACHINE}

@@ -34,7 +34,7 @@ class EditedText:
         return ReadDocument(base=digest(self.base), file=self.digest, text=self.said)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class EditOrigins:
     """Compares documents with the texts that this ledger has written and people have saved."""
 

@@ -235,12 +235,11 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
             if is_live:
                 self._look(session)
             text = self.store.read_to_change(path)
-            if text is None or (new := change(text)) == text:
-                return
-            self.store.replace(path, new, expected=text, name=name)
-            if is_live:
-                self._seen = (session.id, self.store.state(path))
-                self._tokens = None
+            if text is not None and (new := change(text)) != text:
+                self.store.replace(path, new, expected=text, name=name)
+                if is_live:
+                    self._seen = (session.id, self.store.state(path))
+                    self._tokens = None
 
         with self.store.lock():
             session = self.log.session(session.id)  # another process may have archived it
@@ -249,11 +248,12 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
 
     @staticmethod
     def _retried(write: Callable[[], None]) -> None:
-        """Repeat a write that fails because someone else saved the document at the same moment."""
+        """Repeat a write that is lost, because someone else saved the document at the same moment."""
         for _ in range(WRITE_TRIES - 1):
             with suppress(DocumentConflictError):
-                return write()
-        return write()
+                write()
+                return
+        write()
 
     def change_token(self, session: Session) -> tuple[int, FileState | None]:
         """Return a value that stays equal until someone other than this process writes the document."""

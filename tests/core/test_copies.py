@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.documents.conflicts import find_conflicts
-from orchestra_mem.core.documents.copies import Copy, merge_copy, stamped, unstamped
+from orchestra_mem.core.documents.document_merge import merge_copy
+from orchestra_mem.core.documents.signature import Copy, stamped, unstamped
 
 HEAD = "---\nformat: 1\nwritten: 2025-01-15T10:00:00.000+00:00\n---\n\n# Log\n\n## Notes\n\n"
 MACHINES = ("laptop", "desk")

@@ -22,7 +22,8 @@ from orchestra_mem.adapters.files.reading import decode, encode
 from orchestra_mem.adapters.files.store import FileDocumentStore
 from orchestra_mem.adapters.files.versions import version_document
 from orchestra_mem.adapters.files.working_copies import CopyHistory, Folders
-from orchestra_mem.core.documents.copies import Copy, merge_copy, stamped, unstamped
+from orchestra_mem.core.documents.document_merge import merge_copy
+from orchestra_mem.core.documents.signature import Copy, stamped, unstamped
 from orchestra_mem.errors import DocumentConflictError, DocumentError, StorageReadOnlyError
 from orchestra_mem.stores.shared_files import SharedFiles
 from orchestra_mem.types import Author, SharedFile, Version, VersionReason

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestra_mem.adapters.files.reading import decode, encode
-from orchestra_mem.core.documents.copies import Copy
+from orchestra_mem.core.documents.signature import Copy
 from orchestra_mem.errors import ClosedError, DocumentError, LockTimeoutError, StorageError, database_error
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.stores.ledger import pack_text, unpack_text

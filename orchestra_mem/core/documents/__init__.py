@@ -1,1 +1,1 @@
-"""Markdown documents: their structure, merging with manual edits, and the author of each line."""
+"""Markdown documents: their structure, their lines with an identity, and merging with manual edits."""

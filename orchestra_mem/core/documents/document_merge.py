@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.conflicts import Conflict, Merged
+from orchestra_mem.core.documents.conflicts import Conflict, Merged, mark
 from orchestra_mem.core.documents.fact_lines import LooseFacts
 from orchestra_mem.core.documents.markdown import PIN, as_typed, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import merge
@@ -27,11 +27,10 @@ from orchestra_mem.core.documents.owned_lines import (
     owned_lines,
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
-from orchestra_mem.core.documents.plan_lines import has_work, plan_lines, render_line
-from orchestra_mem.core.documents.signature import is_later
+from orchestra_mem.core.documents.plan_lines import has_work, plan_lines, render_line, with_work_heading
+from orchestra_mem.core.documents.signature import Copy, is_later
 from orchestra_mem.core.text import squeeze
 
-_OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
 # Largest saved change, in lines, that an editor may have undone before its next save.
 _MOST_TAKEN_BACK = 4
 # Separates a `- None` line from the name of its section, during a merge only. No document contains this character.
@@ -44,20 +43,20 @@ _ITEM = re.compile(
     re.DOTALL,
 )
 _STRUCK = r"\g<mark>~~\g<said>~~\g<number>"
+_TIME = re.compile(r"^(?P<key>written|updated|\*\*Last Updated\*\*): [^\r\n]*", re.MULTILINE)
+_NUMBER = re.compile(r" \([KM]\d+\)|(?<=\] )#\d+ ")
 
 
-def merged(base: str | None, machine: str, person: str | None, ended: Container[str] = ()) -> Merged:
+def merged(base: str | None, machine: str, person: str, ended: Container[str] = ()) -> Merged:
     """Merge the machine's new text into a document, after the person's edits were stored in the ledgers.
 
     Args:
         base: Last text of the machine; None if it has never written the document.
         machine: New text of the machine, rendered after the person's edits of the machine's lines were stored.
-        person: Current text of the document; None if there is none.
+        person: Current text of the document.
         ended: Numbers of facts and catalog items that no longer stand. A line of the machine with a person's notes
             below it stays above them, struck out if it has ended or is no next step any more.
     """
-    if person is None or not person.strip():
-        return Merged(text=machine)
     if base is None and without_front_matter(person) == person:
         # The machine has never written this document: its text is appended, and the rest is left unchanged.
         return Merged(text=f"{person.rstrip()}\n\n{without_front_matter(machine)}")
@@ -174,6 +173,43 @@ def merge_people(opened: str, theirs: str, mine: str) -> Merged:
     )
 
 
+def merge_copy(
+    held: Sequence[Copy], theirs: str, mine: Copy, *, machines: tuple[str, str], is_later: bool = True
+) -> str:
+    """Apply an edit that was saved on this machine to the text of another machine.
+
+    If both changed the same lines, those saved later stay and the other's follow in a conflict block.
+
+    Args:
+        held: Earlier texts of this machine's copy, oldest first.
+        theirs, mine: Current text of the document, and the copy that was saved on this machine.
+        machines: Names of this machine and of the other.
+        is_later: Whether the copy was saved after the last person's save of the current text.
+    """
+    known = [copy.text for copy in held if mine.stamp in (copy.stamp, None)]
+    said, *texts = _as_in(theirs, mine.text, *known)
+    if not texts:
+        opened = shared(theirs, said)  # older than all known texts: no line counts as deleted
+    else:
+        opened = nearest(texts, said) if mine.stamp is None else ancestor(texts, said)
+    earlier, later = (theirs, said) if is_later else (said, theirs)
+    return mark(merge_people(opened, earlier, later), machines if is_later else machines[::-1])
+
+
+def _as_in(theirs: str, *texts: str) -> Iterator[str]:
+    """Yield texts with times of writing and numbers of facts and items (`K12`, `M4`, `#5`) taken from `theirs`."""
+    times = {found["key"]: found[0] for found in _TIME.finditer(theirs)}
+    numbered = {_NUMBER.sub("", row): row for row in theirs.split("\n") if _NUMBER.search(row)}
+    known = {*_NUMBER.findall(theirs)}
+    for text in texts:
+        text = _TIME.sub(lambda found: times.get(found["key"], found[0]), text)
+        # A number that `theirs` lacks is that of a deleted line, which came back under another.
+        yield "\n".join(
+            row if known.intersection(_NUMBER.findall(row)) else numbered.get(_NUMBER.sub("", row), row)
+            for row in text.split("\n")
+        )
+
+
 def _has_faulty_front(text: str) -> bool:
     return front_matter_fault(text) is not None or without_front_matter(text).startswith("---")
 
@@ -287,11 +323,6 @@ def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
         [line for line in owned_lines(text, alike) if line.key[:1] != "-" or line.section in machines]
         for text in (base, machine, person)
     ]
-
-
-def with_work_heading(text: str) -> str:
-    """Rename the heading `## Backlog` of a plan without work items: a person may have restored such an old plan."""
-    return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 
 
 def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:

@@ -166,12 +166,12 @@ def with_numbers_last(text: str, before: str) -> str:
 
     The person may have written words or a full stop behind it, in another form, or invisible spaces around it.
     """
-    if text == before:
-        return text  # the common case: nobody has edited the document
     there = {*owned_keys(text).values()}
     old = {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key not in there}
-    rows = text.split("\n") if old else []
-    for line in owned_lines(text) if old else ():
+    if not old:
+        return text
+    rows = text.split("\n")
+    for line in owned_lines(text):
         inner = _INNER.search(line.fact.text) if line.fact and not line.key else None
         number = inner["letter"].upper() + inner["number"] if inner else ""
         if not (line.fact and inner and number in old):
@@ -184,7 +184,7 @@ def with_numbers_last(text: str, before: str) -> str:
         keeps = "" if is_last and not words[-1:].isalnum() else r"\g<end>"
         rows[place] = _INNER.sub(" " if behind.strip() and not is_last else keeps, rows[place], count=1)
         _append(rows, line, number)
-    return "\n".join(rows) if old else text
+    return "\n".join(rows)
 
 
 def _append(rows: list[str], line: OwnedLine, number: str) -> None:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.catalog_document import read_line
-from orchestra_mem.core.documents.document_merge import at_line, with_rows, with_work_heading
+from orchestra_mem.core.documents.document_merge import at_line, with_rows
 from orchestra_mem.core.documents.fact_lines import shows
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
 from orchestra_mem.core.documents.merge import merge
@@ -28,7 +28,7 @@ from orchestra_mem.core.documents.owned_lines import (
     is_machines,
     owned_lines,
 )
-from orchestra_mem.core.documents.plan_lines import has_work, render_line, said_title
+from orchestra_mem.core.documents.plan_lines import has_work, render_line, said_title, with_work_heading
 from orchestra_mem.core.documents.signature import with_front_of
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT

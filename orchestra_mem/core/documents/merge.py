@@ -78,7 +78,6 @@ class _Merge:
         self._taken = {*range(len(self._base))}.difference(in_machine, moved)
         own = self._came_from.keys() ^ range(len(self._person))
         self._extra = Counter(self._person[place] for place in own)
-        self._went: set[int] = set()
         self._gone: set[int] = set()
         # Lines to insert after a line of the person's text.
         self._behind: defaultdict[int, list[str]] = defaultdict(list)
@@ -193,7 +192,7 @@ class _Merge:
         """Keep the person's lines although the machine changed them too, and record the conflict."""
         while places and not self._person[places[0]].strip():
             places = places[1:]
-        self._gone.difference_update(place for place in places if place not in self._went)
+        self._gone.difference_update(place for place in places if self._came_from.get(place) in self._taken)
         lines = [self._base[line] for line in old], [self._machine[place] for place in new]
         if [self._person[place] for place in places] != lines[1]:  # else both made the same change
             self._record(places, *lines)
@@ -261,7 +260,6 @@ class _Merge:
         stop = place + 1
         while self._is_note(stop):
             stop += 1
-        self._went.update(range(place, stop))
         self._gone.update(range(place, stop))
         return self._rows[place:stop]
 
@@ -289,7 +287,7 @@ class _Merge:
             if self._both and self._person[start].startswith("###"):
                 continue
             written = any(self._is_own(place) and place not in self._gone for place in range(start + 1, stop))
-            if written and start in self._gone - self._went:
+            if written and start in self._gone:
                 around = [place for place in (start - 1, start + 1) if not self._person[max(place, 0)].strip()]
                 self._gone.difference_update([start, *around])
 

@@ -70,6 +70,7 @@ _MENTIONED = {
     "failed": WorkStatus.FAILED,
 }
 _WORK_HEADING = re.compile(r"^## Prioritized Backlog[ \t]*\r?$", re.MULTILINE)
+_OLD_HEADING = re.compile(r"^## Backlog(?=[ \t]*\r?$)", re.MULTILINE)
 _TAB = 4
 
 
@@ -227,6 +228,11 @@ def has_work(text: str) -> bool:
     """Check whether a work plan shows work items. If not, a line with a box is a fact like any other list item."""
     # Substring search first: the pattern would be tried at each line of every document.
     return "## Prioritized Backlog" in text and _WORK_HEADING.search(text) is not None
+
+
+def with_work_heading(text: str) -> str:
+    """Rename the heading `## Backlog` of a plan without work items: a person may have restored such an old plan."""
+    return text if has_work(text) else _OLD_HEADING.sub("## Prioritized Backlog", text, count=1)
 
 
 def work_section(block: Block) -> str:

@@ -1,10 +1,15 @@
-"""Read and write, in the front matter of documents, when and by which ledger they were written. No I/O."""
+"""Read and write, in the front matter of documents, when, by which ledger and in which revision they were written.
+
+Only the copies of documents on several machines have the number of their revision. It shows which text an edit in an
+editor that was opened long ago started from. It exists only in the file: reading a document removes it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from orchestra_mem.core.documents.markdown import FRONT, with_field, without_front_matter
 
@@ -16,6 +21,14 @@ _HEAD_CHARS = 2_000
 _LEDGER = re.compile(r"^(ledger|writer):[ \t]*[\"']?(\w+)", re.MULTILINE)
 # Resolution of the dates in documents.
 _MOMENT = timedelta(milliseconds=1)
+_STAMP = re.compile(r"^revision: (?P<number>\d{1,18})[ \t]*\r?\n", re.MULTILINE)
+
+
+class Copy(NamedTuple):
+    """Text of one copy of a document. `stamp`: Revision number in its front matter, None if there is none."""
+
+    stamp: int | None
+    text: str
 
 
 def digest(text: str) -> str:
@@ -110,3 +123,17 @@ def with_later_time(text: str, before: str) -> str:
     later = earliest.isoformat(timespec="milliseconds")
     head, _, body = text.partition(f"updated: {now}")
     return f"{head.replace(now, later)}updated: {later}{body}"
+
+
+def stamped(text: str, number: int) -> str:
+    """Insert a revision number as the first field of the front matter; a text without front matter stays the same."""
+    return with_field(text, "revision", str(number))
+
+
+def unstamped(text: str) -> tuple[str, int | None]:
+    """Return a text without its revision number, and the number, None if there is none."""
+    front = FRONT.match(text)
+    found = _STAMP.search(front.group()) if front else None
+    if found is None:
+        return text, None
+    return text[: found.start()] + text[found.end() :], int(found["number"])
