@@ -51,7 +51,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 _STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": "data: [DONE]"}}
 _CHAT = _ERRORS | shown(Shape("Completion", choices=list[dict[str, Any]]))
-_CHAT[200]["content"] |= _STREAM
+_CHAT[200]["content"] = _STREAM
 _MODELS = _ERRORS | shown(Shape("Models", data=list[dict[str, Any]]))
 _MESSAGE = {"type": "object", "required": ["role"], "properties": {"role": {"type": "string"}}}
 _BODY = {
