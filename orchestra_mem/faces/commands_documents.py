@@ -220,7 +220,7 @@ AgainOption = Annotated[bool, option("--again", "Even if a person has removed it
 def share(
     memory: OrchestratorContextManager,
     fact: FactArgument,
-    tags: Annotated[list[str] | None, option("--tag TAG", "Only for projects with this tag. May be repeated.")] = None,
+    tags: Annotated[list[str] | None, option("--tag TAG", "Only for projects with this tag.")] = None,
     again: AgainOption = False,
 ) -> CommandResult:
     """Copy a decision or a rule of this project to the shared log, for all projects or for those with a tag.

@@ -203,9 +203,7 @@ def _serve(run: Invocation, settings: ServerSettings, token_file: Path | None) -
 def mcp(
     run: Invocation,
     agent: Annotated[str | None, option("--agent NAME", "Act as this agent, with its permissions.")] = None,
-    client: Annotated[
-        McpClient | None, option("--install CLIENT", f"Print the configuration for a client: {', '.join(McpClient)}.")
-    ] = None,
+    client: Annotated[McpClient | None, option("--install CLIENT", "Print the configuration for a client.")] = None,
     write: Annotated[bool, option("--write", "With --install: also write it to the client's file.")] = False,
 ) -> CommandResult | None:
     """Serve an MCP client on stdin and stdout until it closes stdin; creates a memory if there is none.
