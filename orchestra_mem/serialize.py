@@ -154,6 +154,7 @@ _SHOWN = {
     "ConfigFault": "source line key problem",
     "DisclosedEntry": "source kind title time agent also indexed tokens full_tokens likelihood:4 perhaps text "
     "explanation",
+    "DocumentChange": "document=path.stem path event added removed lines",
     "DocumentFault": "path line? problem meanwhile",
     "Excerpt": "document heading=passage.heading line=passage.line text=passage.text before behind",
     "Expansion": "reference operations summary fact around place item events memory_item",

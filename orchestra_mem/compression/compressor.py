@@ -77,12 +77,6 @@ class Compressed(Draft):
     def __str__(self) -> str:
         return self.text
 
-    def followed_by(self, text: str, counter: TokenCounter) -> Compressed:
-        """Return a copy with an uncompressed text appended to it and to its source."""
-        whole = f"{self.text.rstrip()}\n{text}".lstrip()
-        source_tokens = self.source_tokens + counter.count(text)
-        return replace(self, text=whole, tokens=counter.count(whole), source_tokens=source_tokens)
-
 
 class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=llm_interface).compressor"):
     """Compresses operations and texts to a size in tokens. Safe to share between threads.
@@ -137,7 +131,11 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
         material = Material.of_operations(sources, facts, numbered=False)
         whole = "".join(map(_line, routine))
         done = self._compressed(material, whole, target_tokens, content=content_of(routine))
-        return done.followed_by(f"\nCritical operations:\n\n{below}", self._counter) if critical else done
+        if not critical:
+            return done
+        below = f"\nCritical operations:\n\n{below}"
+        text, source_tokens = f"{done.text.rstrip()}\n{below}".lstrip(), done.source_tokens + self._counter.count(below)
+        return replace(done, text=text, tokens=self._counter.count(text), source_tokens=source_tokens)
 
     def hierarchical_summarize(self, text: str, levels: int = 3) -> list[str]:
         """Return a text followed by ever shorter summaries of it, each about half the size of the previous one.

@@ -80,11 +80,8 @@ class ModelReader:
             InterruptedGenerationError: `cancelled` returned True.
             ModelError: The model does not answer.
         """
-        asked = notes_prompt(chunk.text)
-        if not self._fits(asked, 1):
-            return [line for half in self._halves(chunk, talk) for line in self.lines(half, talk, cancelled)]
+        found = self._lists(chunk, notes_prompt, NOTES_KEYS, talk, cancelled)
         passages = [(passage, Record(passage.text)) for passage in chunk.passages]
-        found = self._taken(asked, NOTES_KEYS, [record for _, record in passages], talk, cancelled)
         return [
             replace(passage, text=line)
             for line in found["lines"]
@@ -93,32 +90,31 @@ class ModelReader:
 
     def session_lines(self, chunk: Chunk, talk: Talk, cancelled: Callable[[], bool]) -> dict[str, list[str]]:
         """Return the results of a session that a chunk reports, by `SESSION_KEYS`. Raises the errors of `lines`."""
-        asked = session_prompt(chunk.text)
-        if not self._fits(asked, len(SESSION_KEYS)):
-            merged: dict[str, list[str]] = {key: [] for key in SESSION_KEYS}
-            for half in self._halves(chunk, talk):
-                for key, lines in self.session_lines(half, talk, cancelled).items():
-                    merged[key] += lines
-            return merged
-        records = [Record(passage.text) for passage in chunk.passages]
-        return self._taken(asked, SESSION_KEYS, records, talk, cancelled)
+        return self._lists(chunk, session_prompt, SESSION_KEYS, talk, cancelled)
 
-    def _fits(self, asked: _Asked, lists: int) -> bool:
-        answer_tokens = self._answer_tokens(lists) + RETRY_TOKENS
-        return self._patient.fits(asked, answer_tokens=answer_tokens, counter=self._counter)
+    def _lists(
+        self, chunk: Chunk, prompt: Callable[[str], _Asked], keys: Sequence[str], talk: Talk,
+        cancelled: Callable[[], bool],
+    ) -> dict[str, list[str]]:  # fmt: skip
+        """Return the valid lines about a chunk by key. One that exceeds the window is split; a sentence is rejected."""
+        asked = prompt(chunk.text)
+        answer_tokens = self._answer_tokens(len(keys)) + RETRY_TOKENS
+        if self._patient.fits(asked, answer_tokens=answer_tokens, counter=self._counter):
+            return self._taken(asked, keys, [Record(passage.text) for passage in chunk.passages], talk, cancelled)
+        merged: dict[str, list[str]] = {key: [] for key in keys}
+        halves = chunk.halves()
+        if len(halves) < 2:
+            talk.rejected += 1
+            talk.fault = f"the context window of {self.model.name} is too small for a single sentence"
+            return merged
+        for half in halves:
+            for key, lines in self._lists(half, prompt, keys, talk, cancelled).items():
+                merged[key] += lines
+        return merged
 
     def _answer_tokens(self, lists: int) -> int:
         """Return the token limit for an answer with `lists` lists; a small window is left mostly to the prompt."""
         return min(ANSWER_TOKENS * lists, max(ANSWER_TOKENS, self.model.context_tokens // 4))
-
-    def _halves(self, chunk: Chunk, talk: Talk) -> Sequence[Chunk]:
-        """Split a chunk that exceeds the window. If that is impossible, count it as rejected and return no chunk."""
-        halves = chunk.halves()
-        if len(halves) > 1:
-            return halves
-        talk.rejected += 1
-        talk.fault = f"the context window of {self.model.name} is too small for a single sentence"
-        return ()
 
     def _taken(
         self, asked: _Asked, keys: Sequence[str], records: Sequence[Record], talk: Talk, cancelled: Callable[[], bool]

@@ -19,12 +19,10 @@ from orchestra_mem.faces.command import app as app
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import PackageNotFoundError, version
+        from importlib.metadata import distributions
 
-        try:
-            found = version("orchestra-mem")
-        except PackageNotFoundError:
-            found = "(not installed; running from source)"
+        versions = (each.version for each in distributions(name="orchestra-mem"))
+        found = next(versions, "(not installed; running from source)")
         typer.echo(f"orchestra-mem {found}")
         raise typer.Exit
 

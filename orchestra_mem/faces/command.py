@@ -23,6 +23,9 @@ import typer
 
 from orchestra_mem import build
 from orchestra_mem.errors import ConfigError, OrchestraMemError, StorageError, TokenizerError
+from orchestra_mem.faces.inputs import argument as argument
+from orchestra_mem.faces.inputs import complete_help
+from orchestra_mem.faces.inputs import option as option
 from orchestra_mem.serialize import to_json
 from orchestra_mem.types import Json
 
@@ -93,17 +96,6 @@ def add_group(name: str, panel: str, *, cls: type[CommandGroup] = CommandGroup, 
     group = typer.Typer(cls=cls, epilog=EPILOG, no_args_is_help="help" in options, **options)
     app.add_typer(group, name=name, rich_help_panel=panel)
     return group
-
-
-def option(name: str, words: str, **more: Any) -> Any:
-    """Make an option: `--limit N` takes a value, `--all` is a flag."""
-    name, _, metavar = name.partition(" ")
-    return typer.Option(name, metavar=metavar, help=words, **more)
-
-
-def argument(metavar: str, words: str, **more: Any) -> Any:
-    """Make a positional argument."""
-    return typer.Argument(metavar=metavar, help=words, **more)
 
 
 ProjectOption = Annotated[
@@ -178,6 +170,8 @@ def _with_common_options(function: _Function, *, json_lines: bool, bare: bool) -
                 run.print_result(result)
 
     own = [each for each in inspect.signature(function, eval_str=True).parameters.values() if each.name not in wanted]
+    for each in own:
+        complete_help(each.annotation)
     common = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, default, annotation in (
@@ -296,6 +290,11 @@ class Invocation:
     def tell(self, words: str) -> None:
         """Print a line on stderr."""
         typer.echo(_encoded(words + "\n"), err=True, nl=False)
+
+    def agrees(self, question: str) -> bool:
+        """Ask a yes-or-no question on stderr and read the answer from stdin; only `y` and `yes` count as yes."""
+        self.tell(f"{question} (yes or no)")
+        return sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")
 
     @_answering()
     def print_json(self, value: Json) -> None:

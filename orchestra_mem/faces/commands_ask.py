@@ -160,7 +160,7 @@ def expand(
 @command("Ask")
 def facts(
     memory: OrchestratorContextManager,
-    kind: Annotated[MustKeepKind | None, option("--kind KIND", f"One of: {', '.join(MustKeepKind)}.")] = None,
+    kind: Annotated[MustKeepKind | None, option("--kind KIND", "Only of this kind.")] = None,
     everything: Annotated[bool, option("--all", "Include facts that are superseded, removed or done.")] = False,
     limit: LimitOption = 50,
 ) -> CommandResult:
@@ -186,20 +186,14 @@ def losses(memory: OrchestratorContextManager, session: SessionOption = None, li
 def search(
     run: Invocation,
     query: Annotated[str, argument("QUERY", "Words, a question, or names such as #12 or src/app.py.")],
-    tiers: Annotated[
-        list[Tier] | None, option("--tier TIER", f"Only this tier, one of: {', '.join(Tier)}. May be repeated.")
-    ] = None,
-    kinds: Annotated[
-        list[str] | None, option("--kind KIND", "Only this type of operation, document or fact. May be repeated.")
-    ] = None,
+    tiers: Annotated[list[Tier] | None, option("--tier TIER", "Only this tier.")] = None,
+    kinds: Annotated[list[str] | None, option("--kind KIND", "Only this type of operation, document or fact.")] = None,
     session: SessionOption = None,
     agent: Annotated[str | None, option("--agent NAME", "Only by this agent.")] = None,
     item: Annotated[int | None, option("--item N", "Only about this work item.")] = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    mode: Annotated[
-        SearchMode, option("--mode MODE", f"Search by words, meaning or both, one of: {', '.join(SearchMode)}.")
-    ] = SearchMode.HYBRID,
+    mode: Annotated[SearchMode, option("--mode MODE", "Search by words, meaning or both.")] = SearchMode.HYBRID,
     limit: Annotated[int, option("--limit N", "At most N hits.", min=1)] = 10,
     explain: Annotated[
         bool, option("--explain", "Show why each hit is ranked as it is: ranks, scores, shares.")
@@ -270,7 +264,7 @@ TaskArgument = Annotated[str, argument("TASK", "What is to be done.", callback=_
 AgentsOption = Annotated[
     list[str] | None,
     option(
-        "--agent NAME", "Who does it: its entries rank higher; only what all of them may see is used. May be repeated.",
+        "--agent NAME", "Who does it: its entries rank higher; only what all of them may see is used.",
         callback=lambda given: [agent_name(name) for name in given or ()],
     ),
 ]  # fmt: skip

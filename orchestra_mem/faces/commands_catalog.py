@@ -15,7 +15,7 @@ from typer import BadParameter
 from orchestra_mem.catalog_types import AccessOutcome, AuditFilter, ItemFilter, ItemStatus, ItemType
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, recall_views
-from orchestra_mem.faces.inputs import LimitOption, SinceOption, agent_name, agreed, from_stdin, parse_span, up_to
+from orchestra_mem.faces.inputs import LimitOption, SinceOption, agent_name, from_stdin, parse_span, up_to
 from orchestra_mem.faces.records import counted
 from orchestra_mem.types import Author, Json
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
 group = add_group("catalog", "Agents", help="The catalog: what agents have learnt, item by item.")
-_TYPES = ", ".join(ItemType)
 _HIDDEN = (ItemStatus.SUPERSEDED, ItemStatus.EXPIRED, ItemStatus.DISPLACED, ItemStatus.DELETED)
 
 
@@ -33,41 +32,29 @@ AgentOption = Annotated[
     option("--agent NAME", "Act as this agent, with its permissions. Default: as the owner.", callback=agent_name),
 ]  # fmt: skip
 ItemArgument = Annotated[str, argument("ID", "The item's id, for example mem_1764129600_abc123 or M12.")]
-OfOption = Annotated[
-    list[str] | None, option("--of AGENT", "Only items of this agent; global: items for all agents. May be repeated.")
-]
+OfOption = Annotated[list[str] | None, option("--of AGENT", "Only items of this agent; global: items for all agents.")]
 # Plain strings, validated later together, so that all faults of an item are reported at once.
-TypeOption = Annotated[str | None, option("--type TYPE", f"One of: {_TYPES}.")]
+TypeOption = Annotated[str | None, option("--type TYPE", f"One of: {', '.join(ItemType)}.")]
 PriorityOption = Annotated[str | None, option("--priority N", "0 to 10; by default items from 8 on are permanent.")]
 ExpiresOption = Annotated[
     str | None,
     option("--expires TIME", "A time such as 2026-12-01T14:00, a span from now such as 12h, 3d or 2w, or never."),
 ]
 SummaryOption = Annotated[str | None, option("--summary TEXT", "One line. Default: made from the text.")]
-TagsOption = Annotated[
-    list[str] | None, option("--tag TAG", "What it is about. Default: found from the text. May be repeated.")
-]
-ReferencesOption = Annotated[
-    list[str] | None, option("--reference ID", "What it refers to, for example op12, K7 or M3. May be repeated.")
-]
+TagsOption = Annotated[list[str] | None, option("--tag TAG", "What it is about. Default: found from the text.")]
+ReferencesOption = Annotated[list[str] | None, option("--reference ID", "What it refers to, such as op12, K7 or M3.")]
 
 
 @command(of=group, name="list")
 def list_items(
     memory: OrchestratorContextManager,
-    types: Annotated[
-        list[ItemType] | None, option("--type TYPE", f"Only this type, one of: {_TYPES}. May be repeated.")
-    ] = None,
-    tags: Annotated[
-        list[str] | None, option("--tag TAG", "Only with this tag. May be repeated; an item needs one of the tags.")
-    ] = None,
+    types: Annotated[list[ItemType] | None, option("--type TYPE", "Only this type.")] = None,
+    tags: Annotated[list[str] | None, option("--tag TAG", "Only with this tag, or with one of several.")] = None,
     text: Annotated[str, option("--text TEXT", "Only with all these words.")] = "",
     of: OfOption = None,
     statuses: Annotated[
         list[ItemStatus] | None,
-        option(
-            "--status STATUS", f"Only this status, one of: live, {', '.join(_HIDDEN)}. May be repeated. Default: live."
-        ),
+        option("--status STATUS", f"Only this status, one of: live, {', '.join(_HIDDEN)}. Default: live."),
     ] = None,
     everything: Annotated[bool, option("--all-statuses", "Include hidden items.")] = False,
     limit: Annotated[int, option("--limit N", "The newest N; 0 for all.", min=0)] = 20,
@@ -212,7 +199,7 @@ def purge(
         raise BadParameter("choose what to delete: --expired, --deleted or --all")
     where = ItemFilter(agents=of or None, statuses=statuses)
     count = memory.catalog.count(where, agent=agent)
-    if count and not yes and not agreed(run, f"Delete {counted(count, 'item')} permanently?"):
+    if count and not yes and not run.agrees(f"Delete {counted(count, 'item')} permanently?"):
         return CommandResult({"purged": 0}, "nothing was deleted\n", failed=True)
     done = memory.catalog.purge(where, agent=agent)
     return CommandResult({"purged": done}, f"deleted {counted(done, 'item')} permanently\n")
@@ -319,7 +306,6 @@ def _text(given: str | None) -> str | None:
 
 
 audit_group = add_group("audit", "Agents")
-_OUTCOMES = ", ".join(AccessOutcome)
 
 OfAgentOption = Annotated[str | None, option("--agent NAME", 'Only what this agent did; "": the memory\'s owner.')]
 
@@ -332,9 +318,7 @@ def entries(
     call: Annotated[
         str | None, option("--call NAME", "Only this kind of access, for example inject or update.")
     ] = None,
-    outcome: Annotated[
-        AccessOutcome | None, option("--outcome OUTCOME", f"Only this outcome, one of: {_OUTCOMES}.")
-    ] = None,
+    outcome: Annotated[AccessOutcome | None, option("--outcome OUTCOME", "Only this outcome.")] = None,
     item: Annotated[str | None, option("--item ID", "Only accesses to this item, for example mem_…")] = None,
     since: SinceOption = None,
     limit: LimitOption = 50,

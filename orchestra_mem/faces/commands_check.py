@@ -21,7 +21,6 @@ from orchestra_mem.faces.command import (
     option,
     views,
 )
-from orchestra_mem.faces.inputs import agreed
 from orchestra_mem.faces.records import counted
 
 if TYPE_CHECKING:
@@ -324,7 +323,7 @@ def apply(
     if not yes:
         check_unused(run.project, "repeat; --yes skips this check, but that program may write the secrets again")
     question = "Programs that have this memory open may write the secrets again: end them first. Replace them now?"
-    if not yes and not agreed(run, question):
+    if not yes and not run.agrees(question):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
     done = redact_memory(run.project, run.settings)
     rewritten = f"{counted(done.texts, 'text')} in the database and {counted(done.files, 'file')}"

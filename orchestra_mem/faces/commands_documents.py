@@ -15,6 +15,7 @@ from orchestra_mem import build
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyError, storage_error
 from orchestra_mem.faces import records
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, views
+from orchestra_mem.serialize import to_object
 
 if TYPE_CHECKING:
     from orchestra_mem.core.documents.shared_document import SharedDecision
@@ -143,12 +144,7 @@ def watch(run: Invocation) -> None:
             for found in texts.look():
                 now = build.utc_now()
                 if run.as_json:
-                    record = {
-                        "time": now.isoformat(), "document": found.path.stem, "path": str(found.path),
-                        "event": found.event.value, "added": found.added, "removed": found.removed,
-                        "lines": found.lines,
-                    }  # fmt: skip
-                    run.text(f"{json.dumps(record)}\n")
+                    run.text(f"{json.dumps({'time': now.isoformat(), **to_object(found)})}\n")
                 else:
                     run.show(views.change_view(now, found))
             time.sleep(_LOOK_S)
@@ -224,7 +220,7 @@ AgainOption = Annotated[bool, option("--again", "Even if a person has removed it
 def share(
     memory: OrchestratorContextManager,
     fact: FactArgument,
-    tags: Annotated[list[str] | None, option("--tag TAG", "Only for projects with this tag. May be repeated.")] = None,
+    tags: Annotated[list[str] | None, option("--tag TAG", "Only for projects with this tag.")] = None,
     again: AgainOption = False,
 ) -> CommandResult:
     """Copy a decision or a rule of this project to the shared log, for all projects or for those with a tag.

@@ -112,7 +112,7 @@ importing = add_group("import", "Record", help="Record what happened elsewhere."
 def import_from(
     run: Invocation,
     path: Annotated[Path, argument("PATH", "A file or folder.")],
-    kind: Annotated[ImportKind | None, option("--as KIND", f"{', '.join(ImportKind)}. Default: detected.")] = None,
+    kind: Annotated[ImportKind | None, option("--as KIND", "What it is. Default: detected.")] = None,
     agent: Annotated[
         str | None, option("--agent NAME", "The agent to record under. Default: the agent named in the transcript.")
     ] = None,

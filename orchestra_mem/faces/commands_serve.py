@@ -22,7 +22,6 @@ from orchestra_mem.serialize import reject_duplicate_keys
 
 if TYPE_CHECKING:
     from orchestra_mem.faces.http.tokens import AccessTokens
-    from orchestra_mem.settings import ServerSettings
 
 _NAME = "orchestra-mem"
 
@@ -149,7 +148,22 @@ def serve(
             f"{settings.host} can be reached from other machines: set a token with {TOKEN_VARIABLE} or --token-file",
             param_hint="--host",
         )
-    ended_by = _serve(run, settings, token_file)
+    try:
+        from orchestra_mem.faces.http.application import address_of, run_server, take_port
+    except ImportError as error:
+        raise ServerError(f"serve needs `pip install 'orchestra-mem[server]'`: {error}") from error
+    with take_port(settings.host, settings.port) as listening, run.open(create=True) as memory:
+        tokens, address = _tokens(run, token_file), address_of(listening)
+
+        def started() -> None:
+            if run.as_json:
+                run.print_json({"url": address, "token": None if tokens.given else tokens.own})
+            else:
+                run.text(f"{address}/\n" if tokens.given else f"{address}/?token={tokens.own}\n")
+            run.tell(f"serving the memory of {run.project}; Ctrl-C ends it")
+            sys.stdout.flush()
+
+        ended_by = run_server(memory, run.project, listening, tokens=tokens, settings=settings, started=started)
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
     raise typer.Exit(128 + ended_by if ended_by else 0)
@@ -180,32 +194,11 @@ def _tokens(run: Invocation, file: Path | None) -> AccessTokens:
     return load_tokens(run.project / build.HOME, os.environ, file)
 
 
-def _serve(run: Invocation, settings: ServerSettings, token_file: Path | None) -> int:
-    try:
-        from orchestra_mem.faces.http.application import address_of, run_server, take_port
-    except ImportError as error:
-        raise ServerError(f"serve needs `pip install 'orchestra-mem[server]'`: {error}") from error
-    with take_port(settings.host, settings.port) as listening, run.open(create=True) as memory:
-        tokens, address = _tokens(run, token_file), address_of(listening)
-
-        def started() -> None:
-            if run.as_json:
-                run.print_json({"url": address, "token": None if tokens.given else tokens.own})
-            else:
-                run.text(f"{address}/\n" if tokens.given else f"{address}/?token={tokens.own}\n")
-            run.tell(f"serving the memory of {run.project}; Ctrl-C ends it")
-            sys.stdout.flush()
-
-        return run_server(memory, run.project, listening, tokens=tokens, settings=settings, started=started)
-
-
 @command("Serve")
 def mcp(
     run: Invocation,
     agent: Annotated[str | None, option("--agent NAME", "Act as this agent, with its permissions.")] = None,
-    client: Annotated[
-        McpClient | None, option("--install CLIENT", f"Print the configuration for a client: {', '.join(McpClient)}.")
-    ] = None,
+    client: Annotated[McpClient | None, option("--install CLIENT", "Print the configuration for a client.")] = None,
     write: Annotated[bool, option("--write", "With --install: also write it to the client's file.")] = False,
 ) -> CommandResult | None:
     """Serve an MCP client on stdin and stdout until it closes stdin; creates a memory if there is none.

@@ -46,12 +46,10 @@ ItemArgument = Annotated[int, argument("ID", "The item's number, without #.")]
 @command(of=group, bare=True)
 def work(
     memory: OrchestratorContextManager,
-    kinds: Annotated[
-        list[WorkKind] | None, option("--kind KIND", f"Only this kind, one of: {', '.join(WorkKind)}. May be repeated.")
-    ] = None,
+    kinds: Annotated[list[WorkKind] | None, option("--kind KIND", "Only this kind.")] = None,
     statuses: Annotated[
         list[WorkStatus] | None,
-        option("--status STATUS", f"Only this status, one of: {_STATUSES}. May be repeated.", parser=_status),
+        option("--status STATUS", f"Only this status, one of: {_STATUSES}.", parser=_status),
     ] = None,
     parent: Annotated[
         int | None, option("--parent ID", "Only direct children of this item; 0: items without a parent.", min=0)
@@ -92,18 +90,16 @@ def show(
 @command(of=group)
 def add(
     run: Invocation,
-    kind: Annotated[WorkKind, argument("KIND", f"One of: {', '.join(WorkKind)}.")],
+    kind: Annotated[WorkKind, argument("KIND", "What to create.")],
     title: Annotated[str, argument("TITLE", "The title, in one line.")],
     description: Annotated[str, option("--description TEXT", "A longer description.")] = "",
     parent: Annotated[int | None, option("--parent ID", "The item that it is part of.", min=1)] = None,
     priority: Annotated[int, option("--priority N", "1 is highest, 5 lowest.", min=1, max=5)] = 3,
     depends_on: Annotated[
-        list[int] | None, option("--depends-on ID", "An item that must be done before. May be repeated.", min=1)
+        list[int] | None, option("--depends-on ID", "An item that must be done before.", min=1)
     ] = None,
     assignee: Annotated[str | None, option("--assignee NAME", "Who does it.")] = None,
-    acceptance: Annotated[
-        list[str] | None, option("--acceptance TEXT", "A condition for accepting it. May be repeated.")
-    ] = None,
+    acceptance: Annotated[list[str] | None, option("--acceptance TEXT", "A condition for accepting it.")] = None,
 ) -> CommandResult:
     """Create a milestone, epic, story, task or subtask; creates a memory if there is none.
 

@@ -1,4 +1,4 @@
-"""Input handling that several commands share: confirmations, stdin, agent names, times, common options."""
+"""What commands are given: options and their help, stdin, agent names, times, common options."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, TextIO
+from enum import EnumType
+from typing import Annotated, Any, TextIO, get_args, get_origin
 
-from typer import BadParameter
+from typer import Argument, BadParameter, Option
 
 from orchestra_mem.core.catalog.access import OWNER
-from orchestra_mem.faces.command import Invocation, option
 
 _SPAN = re.compile(r"(\d{1,6})\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
-def agreed(run: Invocation, question: str) -> bool:
-    """Ask a yes-or-no question on stderr and read the answer from stdin; only `y` and `yes` count as yes."""
-    run.tell(f"{question} (yes or no)")
-    return sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def agent_name(given: str | None) -> str:
@@ -63,6 +57,27 @@ def parse_time(given: str, now: datetime | None = None) -> datetime:
         raise BadParameter(
             f"{given!r} is not a time; use ISO 8601 such as 2025-01-31T14:00, or a span before now such as 30m or 7d"
         ) from None
+
+
+def option(name: str, words: str, **more: Any) -> Any:
+    """Make an option: `--limit N` takes a value, `--all` is a flag."""
+    name, _, metavar = name.partition(" ")
+    return Option(name, metavar=metavar, help=words, **more)
+
+
+def argument(metavar: str, words: str, **more: Any) -> Any:
+    """Make a positional argument."""
+    return Argument(metavar=metavar, help=words, **more)
+
+
+def complete_help(annotation: Any) -> None:
+    """Let the help of an option or argument list the values of its enum, and tell that a list may be repeated."""
+    kind, info = get_args(annotation)
+    inner = {kind, *get_args(kind), *(each for part in get_args(kind) for each in get_args(part))}
+    values = [", ".join(each) for each in inner if isinstance(each, EnumType) and info.parser is None]
+    told = [f"One of: {each}." for each in values if "one of:" not in info.help]
+    told += ["May be repeated."] * any(get_origin(each) is list for each in inner)
+    info.help = " ".join([info.help, *(each for each in told if each not in info.help)])
 
 
 SinceOption = Annotated[

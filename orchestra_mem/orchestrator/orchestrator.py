@@ -23,6 +23,7 @@ from orchestra_mem.hooks import Hooks
 from orchestra_mem.memory.agent_view import InjectedMessage, first_injection
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
+from orchestra_mem.orchestrator import resolving
 from orchestra_mem.orchestrator.answers import Answers, persons_in
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
@@ -31,20 +32,7 @@ from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.languages import is_foreign
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.journal import LINE, UNDONE, CatalogHooks, Journal, line_record, said
-from orchestra_mem.orchestrator.resolving import (
-    Resolver,
-    Unclear,
-    choice_in,
-    chosen_from,
-    is_no,
-    is_yes,
-    only_tells,
-    resolve_line,
-    resolve_text,
-    sensible,
-    states_what_holds,
-    suggestions,
-)
+from orchestra_mem.orchestrator.resolving import Resolver, Unclear
 from orchestra_mem.orchestrator.talk import (
     Effect,
     Happening,
@@ -169,11 +157,11 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         talk = self._journal.talk(self._clock())
         if waiting and (reply := self._gone_on(waiting, line, talk)):
             return reply
-        if is_no(line):
+        if resolving.is_no(line):
             told = "Nothing was changed." if waiting else "Nothing was changed; `undo` reverts the last change."
             return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
         nothing = Parsed(intents=(), understood=False)
-        parsed = nothing if is_yes(line) else self._read(line)
+        parsed = nothing if resolving.is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
             return self._run(line, parsed.intents, talk, {})
         if len(line) > _LONGEST or not classifier().vocabulary.knows(line) or is_foreign(line):
@@ -189,7 +177,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         """Read a line as a question about the item or person that it names; None if it asks or names nothing."""
         if not _ASKS.fullmatch(line):
             return None
-        if named := resolve_line(line, talk).items:
+        if named := resolving.resolve_line(line, talk).items:
             return Intent(action=Action.STATUS, target=", ".join(f"#{item.id}" for item in named))
         return Intent(action=Action.LIST, sure=0) if persons_in(line, self.tracker) else None
 
@@ -199,15 +187,16 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
 
     def _suggested(self, line: str, parsed: Parsed, talk: Talk) -> Reply:
         """Note a line that only states what holds; else offer its possible meanings, or search for what it asks."""
-        parsed = sensible(line, parsed)
-        offered = suggestions(line, parsed, talk)
-        names_items, asks = bool(resolve_line(line, talk).items), _ASKS.fullmatch(line) is not None
-        if not asks and states_what_holds(line, self._clock()):
+        parsed = resolving.sensible(line, parsed)
+        offered = resolving.suggestions(line, parsed, talk)
+        names_items, asks = bool(resolving.resolve_line(line, talk).items), _ASKS.fullmatch(line) is not None
+        if not asks and resolving.states_what_holds(line, self._clock()):
             note = (Intent(action=Action.NOTE, value=line.strip()),)
-            is_telling = not parsed.intents or only_tells(next(iter(offered.values()), ()))
+            is_telling = not parsed.intents or resolving.only_tells(next(iter(offered.values()), ()))
             if is_telling and not names_items:
                 return self._run(line, note, talk, {})
-            offered = {key: each for key, each in offered.items() if not only_tells(each)} | {as_command(note[0]): note}
+            offered = {key: each for key, each in offered.items() if not resolving.only_tells(each)}
+            offered[as_command(note[0])] = note
         if not offered:
             if asks and self._answers.knows(line):
                 return self._run(line, [Intent(action=Action.FIND, value=line.strip())], talk, {})
@@ -223,14 +212,14 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
 
     def _gone_on(self, waiting: _Waiting, line: str, talk: Talk) -> Reply | None:
         """Continue with a pending question if the line answers it; None if the line is a new command."""
-        if is_no(line):
+        if resolving.is_no(line):
             return None
         if not (waiting.candidates or waiting.phrase):
-            chosen = choice_in(line, len(waiting.options))
+            chosen = resolving.choice_in(line, len(waiting.options))
             return None if chosen is None else self._run(waiting.line, waiting.options[chosen], talk, {}, waiting)
         if line.rstrip().endswith("?") or self._read(line).understood:
             return None
-        items, both = chosen_from(line, waiting.candidates, talk), f"{waiting.line} ({line.strip()})"
+        items, both = resolving.chosen_from(line, waiting.candidates, talk), f"{waiting.line} ({line.strip()})"
         return self._run(both, waiting.options[0], talk, {waiting.phrase: items}) if items else None
 
     def _run(
@@ -382,4 +371,4 @@ def _is_answerable(intent: Intent, talk: Talk) -> bool:
     """Check whether an intent is probably a question about something that exists."""
     is_question = intent.action in ASKS - {Action.QUIT} and intent.sure >= _SURE_OF_QUESTION
     is_free = not intent.target or intent.action in (Action.WHY, Action.FIND)
-    return is_question and (is_free or bool(resolve_text(intent.target, talk).candidates))
+    return is_question and (is_free or bool(resolving.resolve_text(intent.target, talk).candidates))

@@ -196,11 +196,6 @@ def is_yes(line: str) -> bool:
     return len(line) <= _LONGEST and _IS_YES.fullmatch(line) is not None
 
 
-def is_agreed(line: str) -> bool:
-    """Check whether a line is a yes, with or without a reason: "yes, nobody asked for it"."""
-    return is_yes(line) or _AGREES.fullmatch(line) is not None
-
-
 def is_no(line: str) -> bool:
     """Check whether a line is a plain no, or says to leave everything as it is."""
     return len(line) <= _LONGEST and _IS_NO.fullmatch(line.replace("\u2019", "'")) is not None
@@ -212,11 +207,11 @@ def is_statement(line: str) -> bool:
 
 
 def choice_in(line: str, options: int) -> int | None:
-    """Return the index of the option that a line chooses, or None; a yes chooses the first."""
+    """Return the index of the option that a line chooses, or None; a yes, with a reason or without, means the first."""
     said = line.strip().rstrip(".!)")
     if said.isdecimal() and len(said) < 3 and 1 <= int(said) <= options:
         return int(said) - 1
-    return 0 if options and is_agreed(line) else None
+    return 0 if options and (is_yes(line) or _AGREES.fullmatch(line)) else None
 
 
 # Suggestions

@@ -139,15 +139,13 @@ class IndexWorker:
         self.closing.set()
         self._wanted.set()
 
-    def join(self) -> bool:
-        """Wait up to 2 s for the thread to end. Return False if there is none."""
+    def join(self) -> None:
+        """Wait up to 2 s for the thread to end."""
         with self._lock:  # `follow` may be about to start the thread
             thread = self._thread
-        if thread is None:
-            return False
-        # Do not wait for a server, which may take a minute: the thread ends later, when it finds the index closed.
-        thread.join(_CLOSING_S)
-        return True
+        if thread is not None:
+            # Do not wait for a server, which may take a minute: the thread ends later, when it finds the index closed.
+            thread.join(_CLOSING_S)
 
     def _work(self) -> None:
         while not self.closing.is_set():

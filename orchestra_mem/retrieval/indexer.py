@@ -23,7 +23,6 @@ from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.documents.markdown import join_blocks
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.search.chunking import (
-    DocumentPlace,
     chunk_document,
     chunk_fact,
     chunk_item,
@@ -57,7 +56,7 @@ _FRAME = re.compile(
 _EMPTY_LIST = re.compile(r"^\*\*[A-Z][A-Za-z ]+\*\*:\n(?:- None\n)?(?!- )", re.MULTILINE)
 _RECALLED = "recalled"
 _NOTE = "note"  # value of `WorkEvent.field` for notes
-_IMPORTANCE = {DocumentName.DECISION_LOG: 0.7}
+_IMPORTANCE: dict[str, float] = {DocumentName.DECISION_LOG: 0.7}
 
 
 class _IndexRecreatedError(Exception):
@@ -290,18 +289,15 @@ class Indexer:
             yield
 
     def _documents(self, sessions: dict[str, Session]) -> Iterator[None]:
-        for name in map(DocumentName, self.episodic.names()):
-            place = DocumentPlace(
-                name=f"{name.value}.md", tier=Tier.EPISODIC, kind=name.value, importance=_IMPORTANCE.get(name, 0.5)
-            )
-            self._document(self.episodic.path(name), place)
+        for path in map(self.episodic.path, self.episodic.names()):
+            self._document(path)
         ended = [session for session in sessions.values() if session.status is SessionStatus.ARCHIVED]
         for session in ended[self._number("sessions") :]:
             self._replace([self.sessions.document(session).name], ())
         if len(ended) != self._number("sessions") or time.monotonic() >= self._archives_due:
             for session in reversed(ended):
                 if session.archive:  # also of long ago: a person may have written into it since
-                    self._session(session, self.sessions.archive(session))
+                    self._document(self.sessions.archive(session), session)
                     yield
             self._archives_due = time.monotonic() + _ARCHIVES_EVERY_S
         self._mark("sessions", len(ended))
@@ -315,24 +311,24 @@ class Indexer:
             self._mark("archives gone", len(gone))
         for session in sessions.values():
             if session.status is not SessionStatus.ARCHIVED:
-                self._session(session, self.sessions.document(session))
+                self._document(self.sessions.document(session), session)
 
-    def _session(self, session: Session, path: Path) -> None:
-        when = session.ended or session.started
-        place = DocumentPlace(name=path.name, tier=Tier.SESSION, kind="session", session=session.id, time=when)
-        self._document(path, place, ended=session.status is SessionStatus.ARCHIVED)
-
-    def _document(self, path: Path, place: DocumentPlace, *, ended: bool = False) -> None:
-        """Index the current text of a document. If it is missing, being written or not text, its chunks stay."""
-        state = str(self.store.state(path))
-        if self._marks.get(f"document {place.name}") == state or (text := self.store.read_settled(path)) is None:
+    def _document(self, path: Path, session: Session | None = None) -> None:
+        """Index a document, of a session or another. If it is missing, being written or not text, its chunks stay."""
+        name, state = path.name, str(self.store.state(path))
+        if self._marks.get(f"document {name}") == state or (text := self.store.read_settled(path)) is None:
             return
-        said = _own_words(text) if place.tier is Tier.SESSION else without_conflicts(text)
-        if place.session and ended:
-            said = self._without_facts(said, place.session)
-        chunks = chunk_document(said, place)
-        self._replace([place.name], [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
-        self._mark(f"document {place.name}", state)
+        if session is None:
+            importance = _IMPORTANCE.get(path.stem, 0.5)
+            chunks = chunk_document(
+                without_conflicts(text), name, tier=Tier.EPISODIC, kind=path.stem, importance=importance
+            )
+        else:
+            is_ended, when = session.status is SessionStatus.ARCHIVED, session.ended or session.started
+            said = self._without_facts(_own_words(text), session.id) if is_ended else _own_words(text)
+            chunks = chunk_document(said, name, tier=Tier.SESSION, kind="session", session=session.id, time=when)
+        self._replace([name], [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
+        self._mark(f"document {name}", state)
 
     def _without_facts(self, text: str, session: str) -> str:
         """Return an ended session's lists without its facts, which are indexed separately and may have changed."""

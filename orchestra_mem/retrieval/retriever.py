@@ -125,8 +125,6 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             ClosedError: The memory has been closed.
         """
         where, (version, session) = self._access.within(where, *agents), self._now()
-        if max_tokens < 0:
-            raise ValueError(f"max_tokens is {max_tokens}: a budget cannot be negative")
         if pattern is not None and where.pattern not in (None, pattern):
             raise ValueError(f"pattern is {pattern!r}, but where.pattern is {where.pattern!r}: give one")
         where = replace(where, pattern=where.pattern if pattern is None else pattern)

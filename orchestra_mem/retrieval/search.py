@@ -344,8 +344,8 @@ class MemorySearch:
         self.indexer.keep_recalled()
         self.index.close()
         self.release()
-        if self._worker.join():
-            self.release()  # the thread may have embedded once more
+        self._worker.join()
+        self.release()  # the thread may have embedded once more
 
 
 def _off(why: object) -> str:

@@ -24,7 +24,7 @@ from orchestra_mem.catalog_types import (
     PreparedItem,
 )
 from orchestra_mem.core.catalog.access import OWNER
-from orchestra_mem.core.catalog.item_json import first_priority, item_id, item_json
+from orchestra_mem.core.catalog.item_json import FIRST_PRIORITY, item_id, item_json
 from orchestra_mem.core.catalog.tags import content_digest, create_summary, extract_tags, tag_key
 from orchestra_mem.design_names import DesignNames
 from orchestra_mem.errors import AccessDeniedError, InvalidItemError, NotFoundError
@@ -125,7 +125,7 @@ class MemoryCatalog(CatalogReader, DesignNames):
 
     def _made(self, draft: ItemDraft, whose: str, author: Author) -> MemoryItem:
         now, content = self.clock(), self.redacted(draft.content)
-        priority = first_priority(draft.type) if draft.priority is None else draft.priority
+        priority = FIRST_PRIORITY[draft.type] if draft.priority is None else draft.priority
         given = self.redacted(draft.summary)
         summary = create_summary(given or content, self.settings.summary_max_length)
         tags = tuple(dict.fromkeys(map(self.redacted, draft.tags))) or extract_tags(content)

@@ -30,6 +30,7 @@ from orchestra_mem.core.catalog.item_json import catalog_json
 from orchestra_mem.core.catalog.tags import message_keys, tag_key
 from orchestra_mem.errors import AccessDeniedError, NotFoundError, StorageError, StorageReadOnlyError
 from orchestra_mem.ports import Clock, TokenCounter
+from orchestra_mem.serialize import to_microseconds
 from orchestra_mem.stores import AuditLog, CatalogStore
 from orchestra_mem.types import Json
 
@@ -298,7 +299,7 @@ class CatalogReader:
         """Return the best items' figures (best first) and score parts (shape (4, n)), and the number of candidates."""
         import numpy as np
 
-        from orchestra_mem.core.catalog.packing import Figures, microseconds, score
+        from orchestra_mem.core.catalog.packing import Figures, score
 
         allowed = self.access.readable(agent)
         agents = (self._store.agents() or [agent]) if allowed is None else sorted(allowed)
@@ -307,7 +308,7 @@ class CatalogReader:
         groups = [figures for _, figures, _ in known]
         matched = [tags.matched(keys, figures.number) for _, figures, tags in known]
         own = [np.full(len(figures.number), whose == agent) for whose, figures in zip(agents, groups, strict=True)]
-        figures, now = Figures.joined(groups), microseconds(self.clock())
+        figures, now = Figures.joined(groups), to_microseconds(self.clock())
         parts = score(figures, np.concatenate(matched), np.concatenate(own), now)
         total = np.minimum(parts.sum(axis=0), 1.0)
         wanted = np.flatnonzero((total >= self.settings.min_relevance) & (figures.expires > now))

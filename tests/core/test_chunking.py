@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -10,7 +11,6 @@ from hypothesis import strategies as st
 
 from orchestra_mem.core.search.chunking import (
     WHOLE_CHARS,
-    DocumentPlace,
     chunk_document,
     chunk_operation,
     passages_of,
@@ -20,7 +20,7 @@ from orchestra_mem.types import Json, Operation
 from tests.builders import an_operation
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
-PLACE = DocumentPlace(name="decision_log.md", tier=Tier.EPISODIC, kind="decision_log", time=NOW)
+DECISION_LOG: Any = {"name": "decision_log.md", "tier": Tier.EPISODIC, "kind": "decision_log", "time": NOW}
 
 DOCUMENT = """---
 format: 1
@@ -58,7 +58,7 @@ def operation(data: Json, *, number: int = 12, kind: str = "message", critical: 
 
 def keys(text: str) -> list[str]:
     """Return the keys of a document's chunks, in order."""
-    return [chunk.key for chunk in chunk_document(text, PLACE)]
+    return [chunk.key for chunk in chunk_document(text, **DECISION_LOG)]
 
 
 # Documents
@@ -66,7 +66,7 @@ def keys(text: str) -> list[str]:
 
 def test_a_document_is_cut_by_section_paragraph_and_list_item() -> None:
     """Front matter is no chunk, fenced code is one chunk, and so is a heading without text."""
-    chunks = chunk_document(DOCUMENT, PLACE)
+    chunks = chunk_document(DOCUMENT, **DECISION_LOG)
     assert [(chunk.heading, chunk.text) for chunk in chunks] == [
         ((), "What stands before any heading."), (("Decisions",), "A paragraph\nof two lines."),
         (("Decisions",), "- We use SQLite\n  because it is one file"), (("Decisions",), "- We use Python"),
@@ -110,7 +110,7 @@ def test_a_line_at_the_top_of_a_document_changes_no_key_below_it(text: str) -> N
 @given(PARAGRAPHS)
 def test_keys_are_distinct_and_texts_hold_every_word(text: str) -> None:
     """Every word of a document is in some chunk, and no two chunks share a key."""
-    chunks = chunk_document(text, PLACE)
+    chunks = chunk_document(text, **DECISION_LOG)
     assert len({chunk.key for chunk in chunks}) == len(chunks)
     found = " ".join(" ".join((*chunk.heading, chunk.text)) for chunk in chunks).split()
     assert {word for word in text.split() if word.isalnum()} <= set(found)
@@ -132,7 +132,7 @@ def test_an_edit_in_a_long_document_changes_the_chunks_around_it_alone() -> None
 @pytest.mark.parametrize("text", ["x" * 100_000, "same line\n" * 5_000, "a. " * 20_000, "\n" * 50_000])
 def test_long_text_without_a_cut_of_its_own_is_cut_all_the_same(text: str) -> None:
     """Text without natural boundaries is cut into chunks of at most 2.5 times `WHOLE_CHARS`."""
-    assert max((len(chunk.text) for chunk in chunk_document(text, PLACE)), default=0) <= 2.5 * WHOLE_CHARS
+    assert max((len(chunk.text) for chunk in chunk_document(text, **DECISION_LOG)), default=0) <= 2.5 * WHOLE_CHARS
 
 
 # Operations and summaries

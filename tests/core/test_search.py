@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
-from orchestra_mem.core.search.chunking import DocumentPlace, chunk_document, chunk_operation
+from orchestra_mem.core.search.chunking import chunk_document, chunk_operation
 from orchestra_mem.core.search.hybrid import Searcher
 from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.terms import ANALYSIS_VERSION, index_text
@@ -53,10 +53,9 @@ def chunks_of_talk() -> list[Chunk]:
         operation(number, agent, {"speaker": agent, "text": text})
         for number, (agent, text) in enumerate(TALK, start=101)
     ]
-    place = DocumentPlace(name="decision_log.md", tier=Tier.EPISODIC, kind="decision_log", time=START)
     return [
         *(chunk for each in operations for chunk in chunk_operation(each, Tier.SESSION)),
-        *chunk_document(DOCUMENT, place),
+        *chunk_document(DOCUMENT, "decision_log.md", tier=Tier.EPISODIC, kind="decision_log", time=START),
     ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from orchestra_mem.catalog_types import Exchange, ItemType, MemoryItem
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
-from orchestra_mem.core.catalog.item_json import first_priority
+from orchestra_mem.core.catalog.item_json import FIRST_PRIORITY
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.core.redaction.user_patterns import fault_of
@@ -77,7 +77,7 @@ def find_items(exchange: Exchange, said: Sequence[str], patterns: Patterns) -> l
     for sentence in [squeeze(each) for text in said for each in split_sentences(text)] if patterns else ():
         kind = _matched(sentence, patterns)
         if kind is not None and not any(sentence in text or text in sentence for text in known):
-            priority = first_priority(kind) - 1  # a pattern may match by chance
+            priority = FIRST_PRIORITY[kind] - 1  # a pattern may match by chance
             drafts.append(ItemDraft(content=sentence, type=kind, timestamp=exchange.time, priority=priority))
             known.append(sentence)
     return drafts

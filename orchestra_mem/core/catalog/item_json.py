@@ -8,22 +8,19 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from orchestra_mem.catalog_types import ItemType, MemoryItem
+from orchestra_mem.serialize import to_object
 from orchestra_mem.types import Json
 
 VERSION = "1.0.0"
-# By type of item; a caller may set any priority from 0 to 10.
-_FIRST_PRIORITY = {
+_FIELDS = "id timestamp ci_source type summary content tokens relevance_tags priority expires references".split()
+FIRST_PRIORITY = {
     ItemType.DECISION: 6,
     ItemType.ERROR: 6,
     ItemType.INSIGHT: 5,
     ItemType.PLAN: 5,
     ItemType.OBSERVATION: 4,
 }
-
-
-def first_priority(kind: ItemType) -> int:
-    """Return the priority of an item for which the caller has set none."""
-    return _FIRST_PRIORITY[kind]
+"""The priorities, 0 to 10, of items for which the caller has set none."""
 
 
 def item_id(content: str, agent: str, now: datetime, salt: int = 0) -> str:
@@ -34,19 +31,10 @@ def item_id(content: str, agent: str, now: datetime, salt: int = 0) -> str:
 
 def item_json(item: MemoryItem) -> dict[str, Json]:
     """Convert an item to the source design's JSON."""
-    return {
-        "id": item.id,
-        "timestamp": _time(item.timestamp),
-        "ci_source": item.ci_source,
-        "type": item.type.value,
-        "summary": item.summary,
-        "content": item.content,
-        "tokens": item.tokens,
-        "relevance_tags": [*item.tags],
-        "priority": item.priority,
-        "expires": _time(item.expires) if item.expires else None,
-        "references": [*item.references],
-    }
+    shown = to_object(item) | {
+        "timestamp": _time(item.timestamp), "expires": _time(item.expires) if item.expires else None,
+    }  # fmt: skip
+    return {name: shown[name] for name in _FIELDS}
 
 
 def catalog_json(

@@ -105,11 +105,6 @@ def relevance_of(parts: NDArray[np.float64]) -> Relevance:
     return Relevance(recency=recency, tags=tags, affinity=affinity, priority=priority)
 
 
-def microseconds(time: datetime) -> int:
-    """Convert a time to microseconds since 1970, the unit of `Figures`."""
-    return round(time.timestamp() * 1_000_000)
-
-
 SOURCE = "catalog"
 # Estimated tokens around an item (its number, type and age) and around all items (the fence). `lay_out` counts exactly.
 _AROUND_ITEM, _AROUND_ALL = 12, 12

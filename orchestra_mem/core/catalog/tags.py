@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.search.terms import UNSPACED, exact_names, read_query, terms_of
@@ -125,10 +124,8 @@ def word_count(text: str) -> int:
     return sum(max(1, len(re.findall(f"[{UNSPACED}]", piece)) // 2) for piece in text.split())
 
 
-def extract_key_points(text: str, facts: Sequence[str] = ()) -> tuple[str, ...]:
-    """List up to five key sentences: `facts` if there are any, else those with the most frequent words, in order."""
-    if facts:
-        return tuple(facts[:_KEY_POINTS])
+def extract_key_points(text: str) -> tuple[str, ...]:
+    """List up to five key sentences of a text, those with the most frequent words, in order."""
     sentences = split_sentences(text[:_MAX_READ_CHARS])
     told = [set(_content_words(sentence)) for sentence in sentences]
     weights = Counter(word for words in told for word in words)

@@ -46,18 +46,6 @@ _TOP_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
 _WORDY = re.compile(r"\w")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentPlace:
-    """The fields that all chunks of a document share; `name` is both their group and their displayed source."""
-
-    name: str
-    tier: Tier
-    kind: str
-    session: str | None = None
-    time: datetime | None = None
-    importance: float = 0.5
-
-
 @dataclass(frozen=True, slots=True)
 class Passage:
     """A passage of a document with the headings above it.
@@ -113,15 +101,10 @@ def stored_pattern(namespace: object) -> str:
 
 def chunk_summary(summary: Summary) -> tuple[Chunk, ...]:
     """Return the chunks of a summary, which is split like a document."""
-    place = DocumentPlace(
-        name=f"S{summary.id}",
-        tier=Tier.SESSION,
-        kind="summary",
-        session=summary.session,
-        time=summary.until,
-        importance=_SUMMARY_IMPORTANCE,
-    )
-    return chunk_document(summary.text, place)
+    return chunk_document(
+        summary.text, f"S{summary.id}", tier=Tier.SESSION, kind="summary", session=summary.session,
+        time=summary.until, importance=_SUMMARY_IMPORTANCE,
+    )  # fmt: skip
 
 
 def chunk_fact(fact: MustKeep) -> Chunk:
@@ -182,23 +165,29 @@ def chunk_work_item(item: WorkItem, parent: WorkItem | None, notes: Sequence[str
     )
 
 
-def chunk_document(text: str, place: DocumentPlace) -> tuple[Chunk, ...]:
-    """Return the chunks of a markdown document: paragraphs and list items with their headings, no front matter."""
+def chunk_document(
+    text: str, name: str, *, tier: Tier, kind: str, session: str | None = None, time: datetime | None = None,
+    importance: float = 0.5,
+) -> tuple[Chunk, ...]:  # fmt: skip
+    """Return the chunks of a markdown document: paragraphs and list items with their headings, no front matter.
+
+    `name` is both their group and their displayed source; they share the other fields as well.
+    """
     return tuple(
         Chunk(
             key=key,
-            tier=place.tier,
-            source=place.name,
+            tier=tier,
+            source=name,
             text=piece.text,
-            kind=place.kind,
-            group=place.name,
+            kind=kind,
+            group=name,
             position=number,
             heading=piece.heading,
-            session=place.session,
-            time=place.time,
-            importance=place.importance,
+            session=session,
+            time=time,
+            importance=importance,
         )
-        for number, (key, piece) in enumerate(_keyed(text, place.name))
+        for number, (key, piece) in enumerate(_keyed(text, name))
     )
 
 

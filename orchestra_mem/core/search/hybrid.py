@@ -9,24 +9,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from orchestra_mem.core.search import ranking
 from orchestra_mem.core.search.late_interaction import unit, word_matches
 from orchestra_mem.core.search.question import Period, Question, read_question
-from orchestra_mem.core.search.ranking import (
-    LEAST_LIKELY,
-    Floats,
-    Pool,
-    Rows,
-    Weights,
-    diversify,
-    likelihoods,
-    nearness,
-    priors_of,
-    recency,
-    shares_of,
-    split_at_pauses,
-    substance,
-    to_one,
-)
+from orchestra_mem.core.search.ranking import Floats, Rows
 from orchestra_mem.core.search.terms import chunk_names, content_words
 from orchestra_mem.core.text import stem
 from orchestra_mem.search_types import (
@@ -70,7 +56,7 @@ class Searcher:
     index: SearchIndex
     embedder: Embedder | None
     words: WordEmbedder | None
-    weights: Weights = field(default_factory=Weights, kw_only=True)
+    weights: ranking.Weights = field(default_factory=ranking.Weights, kw_only=True)
 
     def search(
         self,
@@ -100,14 +86,14 @@ class Searcher:
             dense = np.vecdot(vectors, vector)
         matches = self._matches(outlines, question.words if mode is not SearchMode.DENSE else (), mode)
         before, behind = _links(outlines.ids, chains)
-        pool = Pool(
+        pool = ranking.Pool(
             keyword=_looked_up(outlines.ids, found.keyword)[0],
             dense=dense,
             matches=matches,
             rarities=rarities[: len(matches)],
             before=before,
             behind=behind,
-            groups=split_at_pauses(outlines.groups, outlines.times),
+            groups=ranking.split_at_pauses(outlines.groups, outlines.times),
             traits=_traits(outlines, question),
             priors=_priors(outlines, now, session, self.weights.half_life_days),
         )
@@ -142,7 +128,7 @@ class Searcher:
             keyword = [self.index.keyword(question.terms, each, limit) for each in filters]
         if vector is not None and self.embedder is not None:
             dense = [self.index.dense(self.embedder.model, vector, each, limit) for each in filters]
-        dated = [ranking.ids for ranking in (*keyword[1:], *dense[1:])]
+        dated = [each.ids for each in (*keyword[1:], *dense[1:])]
         return _Found(
             keyword=_merged(keyword), dense=_merged(dense), exact=exact, dated=np.concatenate([_NOTHING.ids, *dated])
         )
@@ -153,7 +139,7 @@ class Searcher:
         The second result has a row for each of the first `_AROUND` chunks: its neighbourhood in order, see `_links`.
         """
         ids = np.unique(np.concatenate([found.keyword.ids, found.dense.ids, found.exact]))
-        promise = to_one(_looked_up(ids, found.keyword)[0]) + to_one(_looked_up(ids, found.dense)[0])
+        promise = ranking.to_one(_looked_up(ids, found.keyword)[0]) + ranking.to_one(_looked_up(ids, found.dense)[0])
         promise += np.isin(ids, found.dated) + 3.0 * np.isin(ids, found.exact)
         best = ids[np.argsort(-promise, kind="stable")[:most]]
         around = best[:_AROUND]
@@ -172,25 +158,25 @@ class Searcher:
         return matches
 
     def _hits(
-        self, found: _Found, outlines: Outlines, vectors: Floats, pool: Pool, question: Question, limit: int
+        self, found: _Found, outlines: Outlines, vectors: Floats, pool: ranking.Pool, question: Question, limit: int
     ) -> list[Hit]:
         ids = outlines.ids
-        shares, priors = shares_of(pool, self.weights), priors_of(pool, self.weights)
+        shares, priors = ranking.shares_of(pool, self.weights), ranking.priors_of(pool, self.weights)
         scores = sum(shares.values(), np.zeros(len(ids), np.float32))
         scores = scores * np.prod([*priors.values(), np.ones_like(scores)], axis=0)
         held = self._held(ids[np.isin(ids, found.exact)], question)
         counts = np.array([len(held.get(number, ())) for number in ids.tolist()])
-        likely = np.where(counts, np.float32(1), likelihoods(pool, shares, scores, self.index.count()))
+        likely = np.where(counts, np.float32(1), ranking.likelihoods(pool, shares, scores, self.index.count()))
         passing = np.flatnonzero(outlines.passing)
         # More exact names rank before fewer, likely hits before unlikely ones; then the score decides.
-        levels = counts + (likely >= LEAST_LIKELY)
+        levels = counts + (likely >= ranking.LEAST_LIKELY)
         order = passing[np.lexsort((ids[passing], -scores[passing], -levels[passing]))]
         order = order[: _DIVERSIFIED * limit]
         # A level adds more than the largest penalty, which is at most the best score.
         best = float(np.abs(scores).max(initial=0))
         lifted = scores[order] + levels[order] * (1 + 2 * best)
-        chosen = order[diversify(lifted, vectors[order], limit, self.weights.diversity * best)]
-        ranks = [_looked_up(ids, ranking)[1] for ranking in (found.keyword, found.dense)]
+        chosen = order[ranking.diversify(lifted, vectors[order], limit, self.weights.diversity * best)]
+        ranks = [_looked_up(ids, each)[1] for each in (found.keyword, found.dense)]
         chunks = zip(chosen.tolist(), self.index.chunks(ids[chosen]), strict=True)
         return [
             Hit(
@@ -198,7 +184,7 @@ class Searcher:
                 chunk=chunk,
                 score=float(scores[row]),
                 likelihood=float(likely[row]),
-                perhaps=bool(likely[row] < LEAST_LIKELY),
+                perhaps=bool(likely[row] < ranking.LEAST_LIKELY),
                 reasons=Reasons(
                     keyword_rank=int(ranks[0][row]) or None,
                     keyword_score=float(pool.keyword[row]),
@@ -242,17 +228,17 @@ def _merged(rankings: Sequence[Ranking]) -> Ranking:
     """Merge rankings of the same query under several filters, best first, without duplicates."""
     if len(rankings) < 2:
         return rankings[0] if rankings else _NOTHING
-    ids, first = np.unique(np.concatenate([ranking.ids for ranking in rankings]), return_index=True)
-    scores = np.concatenate([ranking.scores for ranking in rankings])[first]
+    ids, first = np.unique(np.concatenate([each.ids for each in rankings]), return_index=True)
+    scores = np.concatenate([each.scores for each in rankings])[first]
     order = np.lexsort((ids, -scores))
     return Ranking(ids=ids[order], scores=scores[order])
 
 
-def _looked_up(ids: Ids, ranking: Ranking) -> tuple[Floats, Rows]:
+def _looked_up(ids: Ids, found: Ranking) -> tuple[Floats, Rows]:
     """Return the scores and the ranks, from 1, of ids in a ranking; both are 0 for ids that are not in the ranking."""
     scores, ranks = np.zeros(len(ids), np.float32), np.zeros(len(ids), np.int64)
-    _, rows, places = np.intersect1d(ids, ranking.ids, assume_unique=True, return_indices=True)
-    scores[rows], ranks[rows] = ranking.scores[places], places + 1
+    _, rows, places = np.intersect1d(ids, found.ids, assume_unique=True, return_indices=True)
+    scores[rows], ranks[rows] = found.scores[places], places + 1
     return scores, ranks
 
 
@@ -281,14 +267,17 @@ def _traits(outlines: Outlines, question: Question) -> dict[str, Floats]:
         traits["agent"] = np.array([agent in named for agent in outlines.agents], np.float32)
     if question.asks_when:
         traits["tells_time"] = outlines.tell_time.astype(np.float32)
-    traits["substance"] = substance(outlines.word_counts)
+    traits["substance"] = ranking.substance(outlines.word_counts)
     if question.periods:
-        traits["period"] = nearness(outlines.times, question.periods)
+        traits["period"] = ranking.nearness(outlines.times, question.periods)
     return traits
 
 
 def _priors(outlines: Outlines, now: datetime, session: str | None, half_life_days: float) -> dict[str, Floats]:
-    priors = {"recency": recency(outlines.times, now, half_life_days), "importance": 2 * outlines.importance - 1}
+    priors = {
+        "recency": ranking.recency(outlines.times, now, half_life_days),
+        "importance": 2 * outlines.importance - 1,
+    }
     if session:
         priors["same_session"] = np.array([each == session for each in outlines.sessions], np.float32)
     return priors

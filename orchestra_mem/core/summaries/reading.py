@@ -159,8 +159,6 @@ def _shared(stems: tuple[str, ...], token: str, opening: bool) -> _Weighed:
 def _token_weight(token: str, opening: bool) -> float:
     if token.isdigit():
         return _NUMBER if len(token) <= len("2024") else _NUMBER / 4
-    if token.isalpha() and token[1:].islower():  # fast path for plain words, as most tokens are
-        return _word_weight(token, opening)
     joined = "_" in token or "/" in token
     if (not joined and _HASH.match(token)) or _is_encoded(token):
         return _DATA_WORD

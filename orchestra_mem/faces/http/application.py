@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import uvicorn
 from anyio.to_thread import run_sync
@@ -29,7 +29,7 @@ from orchestra_mem.faces.http.chat_additions import Additions
 from orchestra_mem.faces.http.context_routes import context_router, history_router
 from orchestra_mem.faces.http.document_routes import EventStreams, document_router, event_router, work_router
 from orchestra_mem.faces.http.guard import HANDLERS, PROBLEMS, Problem, RequestGuard
-from orchestra_mem.faces.http.json_answers import JsonResponse, components
+from orchestra_mem.faces.http.json_answers import JsonResponse
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.faces.http.web import document_pages, home_pages
 from orchestra_mem.faces.http.web.pages import load_templates
@@ -80,15 +80,6 @@ _ROUTERS = (
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
-class _Application(FastAPI):
-    """FastAPI that builds the response schemas, which is slow, only when the OpenAPI description is requested."""
-
-    def openapi(self) -> dict[str, Any]:
-        told = super().openapi()
-        told["components"]["schemas"] |= components()
-        return told
-
-
 def make_application(memory: OrchestratorContextManager, project: Path, settings: ServerSettings) -> FastAPI:
     """Build the application of a memory. Run it only behind a `RequestGuard`, which authenticates requests."""
     additions = Additions(project / HOME / "index" / "chat_additions.jsonl")
@@ -99,7 +90,7 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
         yield
         await chat.close()
 
-    app = _Application(
+    app = FastAPI(
         title="orchestra-mem", description=_DESCRIPTION, docs_url=None, redoc_url=None, redirect_slashes=False,
         default_response_class=JsonResponse, exception_handlers=HANDLERS, responses=PROBLEMS,
         lifespan=lifespan, max_body_size=settings.max_body_bytes,

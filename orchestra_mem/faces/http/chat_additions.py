@@ -28,6 +28,7 @@ ChatMessage = Mapping[str, Json]
 
 _MOST_MESSAGES = 20_000
 _MOST_BYTES = 16 << 20  # of the file; some 5,000 messages with additions of usual size
+_ANSWER_TOKENS = 1_024
 _LOOKED_THROUGH = 100_000  # characters at the end of a conversation that are searched for repeated passages
 
 
@@ -115,6 +116,12 @@ def others_of(message: ChatMessage) -> list[str]:
     parts = content if isinstance(content, list) else []
     types = [part.get("type") if isinstance(part, dict) else None for part in parts]
     return [f"[{each}]" for each in types if each != "text"]
+
+
+def answer_tokens(body: Mapping[str, Json]) -> int:
+    """Return the token limit that a request sets for its answer, by default `_ANSWER_TOKENS`."""
+    asked = body.get("max_completion_tokens") or body.get("max_tokens")
+    return asked if isinstance(asked, int) and asked > 0 else _ANSWER_TOKENS
 
 
 class Additions:

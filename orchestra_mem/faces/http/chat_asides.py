@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from orchestra_mem.core.search.echoes import LEAST_WORDS
-from orchestra_mem.faces.http.chat_additions import Talk, text_of
+from orchestra_mem.faces.http.chat_additions import Talk, answer_tokens, text_of
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.types import OWNERS_CHAT, OperationFilter
 
@@ -37,8 +37,7 @@ class ChatForm(NamedTuple):
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> ChatForm:
         """Read the form from the body of a request."""
-        limit = body.get("max_completion_tokens") or body.get("max_tokens")
-        may_be_long = not isinstance(limit, int) or limit > _FEW_TOKENS
+        may_be_long = answer_tokens(body) > _FEW_TOKENS
         return cls(body.get("stream") is True, bool(body.get("tools")), not body.get("response_format"), may_be_long)
 
 

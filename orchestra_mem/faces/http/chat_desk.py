@@ -26,6 +26,7 @@ from orchestra_mem.faces.http.chat_additions import (
     Additions,
     ChatMessage,
     Talk,
+    answer_tokens,
     others_of,
     text_of,
     with_additions,
@@ -46,7 +47,6 @@ _END = b"[DONE]"
 # What Qwen 3, DeepSeek R1 and others think before they answer and between, if their server does not send it separately;
 # or, as group 1, fenced code of the answer.
 _THOUGHTS = re.compile(r"(^```.*?^```)|(?:\A\s*|^)(?:<think>.*?(?:</think>\s*|\Z))+", re.DOTALL | re.MULTILINE)
-_ANSWER_TOKENS = 1_024
 _FENCE_TOKENS = 40  # upper limit of the tokens of a fence with its source
 _MARKS_TOKENS = 8  # upper limit of the tokens that a chat template adds to a message
 # An image takes 256 tokens with Gemma 3, 576 with LLaVA 1.5, 765 with GPT-4o, 1,369 with Qwen2.5-VL at 1036 x 1036.
@@ -115,12 +115,6 @@ class Collected:
                 for name, text in (call.get("function") or {}).items():
                     if name in tool:
                         tool[name] += text or ""
-
-
-def answer_tokens(body: Mapping[str, Json]) -> int:
-    """Return the token limit that a request sets for its answer, by default `_ANSWER_TOKENS`."""
-    asked = body.get("max_completion_tokens") or body.get("max_tokens")
-    return asked if isinstance(asked, int) and asked > 0 else _ANSWER_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,8 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.errors import ModelError, OrchestraMemError
-from orchestra_mem.faces.http.chat_additions import Additions, others_of, text_of
-from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt, answer_tokens
+from orchestra_mem.faces.http.chat_additions import Additions, answer_tokens, others_of, text_of
+from orchestra_mem.faces.http.chat_desk import ChatDesk, Collected, Prompt
 from orchestra_mem.faces.http.guard import PROBLEMS, Problem, chat_error
 from orchestra_mem.faces.http.json_answers import CallerDep, Shape, shown
 from orchestra_mem.faces.records import Caller
@@ -51,7 +51,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 _STREAM = {"text/event-stream": {"schema": {"type": "string"}, "example": "data: [DONE]"}}
 _CHAT = _ERRORS | shown(Shape("Completion", choices=list[dict[str, Any]]))
-_CHAT[200]["content"] |= _STREAM
+_CHAT[200]["content"] = _STREAM
 _MODELS = _ERRORS | shown(Shape("Models", data=list[dict[str, Any]]))
 _MESSAGE = {"type": "object", "required": ["role"], "properties": {"role": {"type": "string"}}}
 _BODY = {

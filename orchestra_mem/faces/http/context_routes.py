@@ -22,11 +22,14 @@ from orchestra_mem.faces.http.json_answers import (
     Question,
     Shape,
     Time,
+    fields_of,
     shown,
     shown_page,
 )
 from orchestra_mem.faces.records import context_record, status_record
 from orchestra_mem.memory.recall import Expansion
+from orchestra_mem.retrieval.passages import Recommendations
+from orchestra_mem.retrieval.retriever import RetrievedContext
 from orchestra_mem.types import MustKeep, MustKeepKind, Operation, OperationFilter, Summary
 
 context_router = APIRouter(prefix="/api/memory", tags=["context"])
@@ -41,14 +44,8 @@ _CONTEXT = Shape(
     "Context", for_operation=str, budget_tokens=int, tokens=int, counter=str, exact=bool, parts=dict[str, Any],
     text=str, messages=list[dict[str, Any]], explain=str, notes=list[str],
 )  # fmt: skip
-_RETRIEVED = Shape(
-    "Retrieved", task=str, budget_tokens=int, tokens=int, counter=str, exact=bool, text=str,
-    entries=list[dict[str, Any]], notes=list[str], explain=str,
-)  # fmt: skip
-_SAID = list[dict[str, Any]]
-_RECOMMENDED = Shape(
-    "Recommended", task=str, decisions=_SAID, rules=_SAID, failures=_SAID, similar_tasks=_SAID, notes=list[str]
-)
+_RETRIEVED = Shape("Retrieved", **fields_of(RetrievedContext), explain=str)
+_RECOMMENDED = Shape("Recommended", **fields_of(Recommendations))
 
 
 class ContextQuery(Given):

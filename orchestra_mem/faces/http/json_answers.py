@@ -17,7 +17,6 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from fastapi import Depends, Request
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
-from pydantic.json_schema import models_json_schema
 from starlette.responses import JSONResponse
 
 from orchestra_mem.errors import AccessDeniedError
@@ -32,27 +31,6 @@ class Shape:
 
     def __init__(self, name: str, /, **kinds: Any) -> None:
         self.name, self.kinds = name, kinds
-
-
-_DESCRIBED: dict[str, Any] = {}
-
-
-def schema_of(kind: Any) -> dict[str, Any]:
-    """Return a reference to the schema of a record or shape, which `components` builds. `[kind]` means a list."""
-    if isinstance(kind, list):
-        return {"type": "array", "items": schema_of(kind[0])}
-    name = kind.name if isinstance(kind, Shape) else kind.__name__
-    _DESCRIBED[name] = kind
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-@functools.cache
-def components() -> dict[str, Any]:
-    """Build the schemas that `schema_of` has referred to. Slow, so only called for the OpenAPI description."""
-    models = [(_model(each), "serialization") for each in _DESCRIBED.values()]
-    _, made = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
-    found: dict[str, Any] = made["$defs"]
-    return found
 
 
 @functools.cache
@@ -164,7 +142,8 @@ class Paged(Given):
 
 def shown(kind: Any, status: int = 200, words: str = "The answer.") -> dict[int | str, Any]:
     """Describe a response for OpenAPI: a record, a shape, or `[kind]` for a list of either."""
-    return {status: {"description": words, "content": {"application/json": {"schema": schema_of(kind)}}}}
+    model: Any = list[_model(kind[0])] if isinstance(kind, list) else _model(kind)  # type: ignore[misc]
+    return {status: {"description": words, "model": model}}
 
 
 def shown_page(kind: Any) -> dict[int | str, Any]:
