@@ -179,7 +179,7 @@ def _section_forms(
     forms, valid = [], 0
     for count in range(least, len(lines) if len(lines) >= 2 * least else 0, 1 + len(lines) // _MOST_FORMS):
         told = f"*({len(lines) - count:,} other lines are left out here)*\n"
-        form = as_form(f"{heading}{told}{''.join(lines[number] for number in sorted(ranked[:count]))}")
+        form = as_form(f"{heading}{told}{''.join(map(lines.__getitem__, sorted(ranked[:count])))}")
         if len(form) < len(full):
             forms.append(form)
             valid += count <= holding

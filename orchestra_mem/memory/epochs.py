@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchestra_mem.core.context.assembly import NEWEST_SHARE, PREAMBLE, Epoch, begin_epoch
@@ -289,7 +289,8 @@ class EpochKeeper:
         for name, text in texts.items():
             if text == (before := running.texts.get(name, "")):
                 continue
-            changed = [line for line in changed_lines(before.splitlines(), text.splitlines()) if line[1:].strip()]
+            lines = (line for line in changed_lines(before.splitlines(), text.splitlines()) if line[1:].strip())
+            changed = [*islice(lines, _MAX_NOTE_LINES + 1)]
             if len(changed) > _MAX_NOTE_LINES:
                 return None
             if changed:
