@@ -5,9 +5,9 @@ first heading, are separate blocks.
 
 Headings are those that CommonMark finds at the top level of the document, with `#` or an underline; look-alikes in
 fenced code, HTML, block quotes and lists are text. One regular expression handles nearly all documents. Where a line
-suggests more (HTML, an indented mark, an underline), markdown-it-py parses the text. Two deviations from CommonMark are
-deliberate: an unclosed fence or HTML block is text, as one typo must not hide the rest of the document, and only a line
-feed ends a line.
+suggests more (HTML, an indented mark, an underline that may be below a list), markdown-it-py parses the text. Two
+deviations from CommonMark are deliberate: an unclosed fence or HTML block is text, as one typo must not hide the rest
+of the document, and only a line feed ends a line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -161,6 +161,8 @@ def item_end(rows: Sequence[str], at: int, is_whole: Callable[[str], object]) ->
     """Return where the text of the list item in row `at` ends; rows below that continue it belong to it, if few.
 
     Args:
+        rows: Rows of a block.
+        at: Place of the item's first row.
         is_whole: Takes the first and the last rows so far, in one line; returns whether the text is complete, so that
             what follows is a note.
     """
@@ -262,9 +264,14 @@ def _headings(text: str, start: int) -> Iterable[tuple[int, int, str]]:
                     return _read(text, start)
                 last = at = closing.end()
         elif mark["line"]:
-            above, last = text[last : mark.start("indent")].split("\n")[-2:-1], mark.start("indent")
-            if above and above[0].strip(" \t\r") and not _RULE.match(above[0]):
-                return _read(text, start)  # it may underline a heading
+            above, last = text[last : mark.start("indent")].split("\n")[:-1], mark.start("indent")
+            rows = [*takewhile(lambda row: row.strip(" \t\r"), reversed(above))][::-1]
+            if rows and not _RULE.match(rows[-1]):
+                if not all(row[0].isalpha() for row in rows):  # may be part of a list, a quotation or code
+                    return _read(text, start)
+                title = " ".join(row.replace("\r", " ").strip() for row in rows)
+                found.append((last - sum(len(row) + 1 for row in rows), 1 if mark["line"][0] == "=" else 2, title))
+                last = at
         else:
             return _read(text, start)
         mark = _MARK.search(text, at)
