@@ -51,6 +51,8 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     number of an own fact is the end of a new line's sentence, as in "see (K1)", it stays, and a full stop follows.
     Lines in a person's own sections state no facts and stay as they are.
     """
+    if text in own:  # nearly always
+        return text
     known, now = {each for shown in own for each in _numbered(shown)}, _numbered(text)
     numbers, standing = {number for number, _ in known}, {number for number, _ in now & known}
     ledger = told() if any(number not in numbers for number, _ in now) else {}
