@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
 # makes one grow is told with what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_960,
+    "orchestra_mem": 55_970,
     "orchestra_mem/core": 13_790,
     "orchestra_mem/core/context": 1_310,
     "orchestra_mem/core/documents": 4_120,
