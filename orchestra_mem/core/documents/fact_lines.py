@@ -166,6 +166,8 @@ def with_numbers_last(text: str, before: str) -> str:
 
     The person may have written words or a full stop behind it, in another form, or invisible spaces around it.
     """
+    if text == before:
+        return text  # the common case: nobody has edited the document
     there = {*owned_keys(text).values()}
     old = {line.key: line.fact.text for line in owned_lines(before) if line.fact and line.key not in there}
     if not old:
