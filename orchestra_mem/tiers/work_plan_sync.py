@@ -50,6 +50,8 @@ class Overview:
         self._remarks = remarks
         self._counts = tracker.counts()
         self._below: defaultdict[int, list[WorkItem]] = defaultdict(list)
+        self._unfolded: set[int] = set()
+        self._blockers: dict[int, list[WorkItem]] = {}
 
     def view(self) -> WorkView:
         """Return the view of the tracker's present state."""
@@ -82,6 +84,7 @@ class Overview:
         """Collect the descendants of an item, at most `left` of them; return how many more would fit."""
         if left <= 0:
             return 0
+        self._unfolded.add(item.id)
         below = self._below[item.id] = self._to_do_below(item, left)
         left -= len(below)
         for each in below:
@@ -127,7 +130,9 @@ class Overview:
         return f"{progress.done} of {progress.total} done" if progress.total else ""
 
     def _waits_for(self, item: WorkItem) -> list[WorkItem]:
-        return self._tracker.blockers(item.id) if item.depends_on else []
+        if item.id not in self._blockers:
+            self._blockers[item.id] = self._tracker.blockers(item.id) if item.depends_on else []
+        return self._blockers[item.id]
 
     def _how_far(self, item: WorkItem) -> str:
         return ", ".join(filter(None, [self._counted(item), f"@{item.assignee}" if item.assignee else ""]))
@@ -169,7 +174,11 @@ class Overview:
         return [Mention(item=item, words=self._where(item)) for item in [*ready.values()][:_MOST_NEXT]]
 
     def _is_ready(self, item: WorkItem) -> bool:
-        return not (self._waits_for(item) or self._to_do_below(item, 1))
+        if self._waits_for(item):
+            return False
+        if item.id in self._unfolded:
+            return not any(each.status.is_open for each in self._below.get(item.id, ()))
+        return not self._to_do_below(item, 1)
 
     def _where(self, item: WorkItem) -> str:
         progress = self._tracker.progress(item.id)
