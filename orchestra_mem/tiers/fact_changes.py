@@ -11,18 +11,19 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from orchestra_mem.core.documents.fact_lines import Told, fact_edits, reworded, shows
+from orchestra_mem.core.documents.fact_lines import LooseFacts, Told, fact_edits, reworded, shows
 from orchestra_mem.core.documents.markdown import is_plainer
 from orchestra_mem.core.documents.owned_lines import Difference
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.edited_text import EditedText
-from orchestra_mem.tiers.fact_extractor import HEAVIEST
+from orchestra_mem.tiers.fact_extractor import HEAVIEST, RECURRING
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 
-_STANDING = MustKeepStatus.STANDING
+_STANDING, _SUPERSEDED = MustKeepStatus.STANDING, MustKeepStatus.SUPERSEDED
 _TO_DO = (MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE)
+_MOST_ALIKE = 100  # most facts in the same words that an edit counts for
 
 
 def fact_changes(
@@ -45,7 +46,33 @@ def fact_changes(
     first = max([ledger.next_must_keep_id(), *(number + 1 for number, _ in brought)])
     new = [_new(number, told, now) for number, told in (*brought, *enumerate(edits.added, first)) if told[0]]
     changed = [(before, after) for before, after in edited if after != before]
-    return new, [*changed, *_reworded_with(changed, ledger)]
+    before = LooseFacts([text.before for text in texts.values()])
+    return new, [*changed, *_repeated(changed, before, ledger), *_reworded_with(changed, ledger)]
+
+
+def _repeated(
+    changed: Sequence[tuple[MustKeep, MustKeep]], documents: LooseFacts, ledger: Ledger
+) -> Iterator[tuple[MustKeep, MustKeep]]:
+    """Yield the active facts in the words of edited ones, as pairs (before, after): one line stood for all of them.
+
+    `documents`: The documents before the edits. A fact that had a line of its own there is not repeated.
+    """
+    from orchestra_mem.core.facts.candidates import text_key  # loads slowly, and few edits need it
+
+    after_of = {(fact.kind, text_key(fact.text)): after for fact, after in changed if fact.kind not in RECURRING}
+    if not after_of:
+        return
+    alike = ledger.words.newest({key for _, key in after_of}, _MOST_ALIKE)
+    numbers = {number for several in alike.values() for number in several} | {*ledger.words.unindexed()}
+    others, shown = numbers - {fact.id for fact, _ in changed}, documents.numbers()
+    for fact in ledger.must_keeps_by_id(sorted(others)):
+        after = after_of.get((fact.kind, text_key(fact.text)))
+        if after is None or fact.status is not _STANDING or fact.author is Author.PERSON or f"K{fact.id}" in shown:
+            continue
+        if after.status is not _STANDING:
+            yield fact, replace(fact, status=after.status, author=after.author)
+        elif text_key(after.text) != text_key(fact.text):
+            yield fact, replace(fact, status=_SUPERSEDED, superseded_by=after.id)
 
 
 def _reworded_with(changed: Sequence[tuple[MustKeep, MustKeep]], ledger: Ledger) -> Iterator[tuple[MustKeep, MustKeep]]:
@@ -83,7 +110,7 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     if status is MustKeepStatus.DONE and fact.kind in _TO_DO:
         fact = replace(fact, status=status, author=Author.PERSON)
     elif is_closed or fact.status is MustKeepStatus.REMOVED:
-        is_replaced = status is MustKeepStatus.SUPERSEDED and fact.superseded_by
+        is_replaced = status is _SUPERSEDED and fact.superseded_by
         fact = replace(fact, status=status if is_replaced else _STANDING)
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if (shows(now, fact.text) or shows(said, fact.text)) and not is_plainer(said, fact.text):

@@ -36,7 +36,7 @@ HEAVIEST, SPEECH_WEIGHT, OUTPUT_WEIGHT = 3.0, 2.0, 0.5
 _STANDING = MustKeepStatus.STANDING
 # Number of operations whose facts are extracted and stored together.
 _BATCH = 500
-_RECURRING = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE)
+RECURRING = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,12 +293,12 @@ def _as_edited(
     """
     last: dict[tuple[str | None, str], MustKeep] = {}
     for fact in sorted(people, key=lambda fact: fact.status is _STANDING):
-        if fact.kind not in _RECURRING:
+        if fact.kind not in RECURRING:
             last |= {(agents.get(fact.operation), squeeze(said).casefold()): fact for said in (fact.found, fact.text)}
     edited = []
     for fact in new:
         theirs = last.get((agents.get(fact.operation), squeeze(fact.text).casefold()))
-        if theirs and fact.kind not in _RECURRING and fact.operation not in stated:
+        if theirs and fact.kind not in RECURRING and fact.operation not in stated:
             if theirs.status is MustKeepStatus.REMOVED:
                 fact = replace(fact, status=theirs.status, author=theirs.author)
             elif theirs.status is _STANDING:

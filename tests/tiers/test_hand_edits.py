@@ -107,6 +107,30 @@ def test_a_rule_that_a_person_removed_and_says_again_stands(desk: Desk) -> None:
     assert desk.says(CONSTRAINT) == [RULE]
 
 
+@pytest.mark.parametrize(
+    ("edits", "stands"),
+    [
+        ([(RULE_LINE, ""), (TODO_LINE, "")], []),
+        ([(RULE_LINE, f"- ~~{RULE}~~ (K2)\n"), (TODO_LINE, TODO_LINE.replace("- ", "- [x] ", 1))], []),
+        ([("Friday", "Sunday"), ("guide", "notes")], ["Never deploy on a Sunday.", "TODO: write the migration notes."]),
+    ],
+    ids=["deleted", "struck out, ticked", "reworded"],
+)
+def test_what_an_agent_repeated_before_a_person_edited_the_line_stays_as_the_person_left_it(
+    desk: Desk, edits: list[tuple[str, str]], stands: list[str]
+) -> None:
+    """A line stands for the same words that agents recorded since the document was written: an edit counts for all."""
+    for text in (RULE, TODO, RULE):
+        desk.memory.record_operation("note", {"text": text}, agent="builder")
+        assert text in [fact.text for fact in desk.memory.facts()]  # extracts facts, writes no document
+    desk.state.edit(edits[0])
+    desk.plan.edit(edits[1])
+    desk.memory.flush_session()
+    assert [*desk.says(CONSTRAINT), *desk.says(OPEN_ITEM)] == stands
+    rows = f"{desk.state.text}{desk.plan.text}".splitlines()
+    assert [row for row in rows if row.startswith((f"- {RULE}", f"- {TODO}"))] == []
+
+
 def test_an_answer_that_cites_a_fact_is_no_line_of_the_fact(desk: Desk) -> None:
     """An operation listed as active work may end with a fact's number: it is no fault, and the fact can be deleted."""
     desk.memory.record_operation("agent_message", {"role": "assistant", "text": "Not today, it is Friday. (K2)"})
