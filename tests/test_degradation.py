@@ -186,7 +186,7 @@ def test_where_vectors_cannot_be_written_what_is_there_answers(tmp_path: Path) -
         fill(memory)
         memory.update_index()
         memory.record_operation("note", {"text": "The lawyer has the amber key."})
-        with sqlite3.connect(tmp_path / HOME / "index" / "search.db", isolation_level=None) as other:
+        with closing(sqlite3.connect(tmp_path / HOME / "index" / "search.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             assert sources(memory, "bcrypt")[0] == "op 1"
             assert memory.search("amber key").likely == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -153,7 +153,7 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
     with open_memory(tmp_path, config=CONFIG) as memory:
         memory.get_orchestrator_context("start")
         database = next(tmp_path.rglob("obra.db"))
-        with sqlite3.connect(database) as other:
+        with closing(sqlite3.connect(database, isolation_level=None)) as other:
             other.execute("CREATE TRIGGER refuse BEFORE INSERT ON must_keeps BEGIN SELECT RAISE(FAIL, 'refused'); END")
         tracker = fill(memory)
         if when == "close":
@@ -164,7 +164,7 @@ def test_one_that_fails_is_told_and_takes_nothing_with_it(
         if when != "close":
             assert "refused" in str(memory.get_stats()["problems"])
         assert tracker.refresh_count == 0
-        with sqlite3.connect(database) as other:
+        with closing(sqlite3.connect(database, isolation_level=None)) as other:
             other.execute("DROP TRIGGER refuse")
     with open_memory(tmp_path, config=CONFIG) as memory:
         recorded = memory.operations()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_observations_are_kept_filtered_and_found(service: MemoryService, tmp_pa
         for worker in ("ann", "bob")
         for kind in ObservationType
     ]
-    with sqlite3.connect(tmp_path / ".obra" / "obra.db") as database:
+    with closing(sqlite3.connect(tmp_path / ".obra" / "obra.db", isolation_level=None)) as database:
         assert database.execute("SELECT count(*) FROM operations WHERE agent = 'bob'").fetchone() == (5,)
     newest, *_ = service.get_observations()
     assert (newest.id, newest.session_id, newest.worker_id) == (numbers[-1], session, "bob")

@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import sys
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -139,7 +140,7 @@ def test_answers_outlive_the_process_and_nothing_is_lost_with_them(tmp_path: Pat
                 shutil.rmtree(path.parent)
             else:
                 path.unlink()
-                with sqlite3.connect(path) as connection:
+                with closing(sqlite3.connect(path, isolation_level=None)) as connection:
                     connection.execute("CREATE TABLE response (x)")
                 connection.close()
             # A damaged file still answers if SQLite's log holds the answer.

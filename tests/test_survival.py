@@ -6,6 +6,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def _change(path: Path, pattern: str, replacement: str) -> None:
 
 
 def _execute(home: Path, statement: str) -> None:
-    with sqlite3.connect(home / "obra.db") as raw:
+    with closing(sqlite3.connect(home / "obra.db", isolation_level=None)) as raw:
         assert raw.execute(statement).rowcount == 1
     raw.close()
 

@@ -115,7 +115,7 @@ def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> 
     """Migration moves the last read plan from the written documents to its own table."""
     path = tmp_path / "obra.db"
     _at_schema(path, 6)
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         plan = json.dumps('- [ ] #1 "Rye"\n')
         raw.execute("INSERT INTO documents (name, written, digest) VALUES ('work_plan as read', ?, 'd')", (plan,))
         raw.execute("INSERT INTO documents (name, written, digest) VALUES ('brought_back', '[1]', '')")
@@ -129,7 +129,7 @@ def test_a_plan_that_an_older_version_has_read_is_still_read(tmp_path: Path) -> 
 
 
 def _at_schema(path: Path, version: int) -> None:
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         for step in MIGRATIONS[:version]:
             raw.executescript(step)
         if version:
@@ -139,7 +139,7 @@ def _at_schema(path: Path, version: int) -> None:
 
 
 def _schema(path: Path) -> list[tuple[str, str]]:
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         rows = raw.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name").fetchall()
     raw.close()
     return [(name, " ".join(sql.split())) for name, sql in rows]
@@ -160,7 +160,7 @@ def test_a_database_that_was_left_moves_forward_and_still_refuses_writes(tmp_pat
     """A file whose memory was moved away can be migrated, and its tables still refuse writes afterwards."""
     path = tmp_path / "obra.db"
     _at_schema(path, 11)
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("INSERT INTO model_trials VALUES (1, 1, 'm', 'item', 3, 'accepted', '', 1.0, 1, 1)")
         raw.execute("INSERT INTO project_keys VALUES ('moved', CAST('it was moved' AS BLOB))")
         refusal = "BEFORE UPDATE ON model_trials BEGIN SELECT RAISE(ABORT, 'it was moved'); END"

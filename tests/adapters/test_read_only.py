@@ -70,7 +70,7 @@ def test_memory_that_may_only_be_read_is_read_and_left_as_it_is(closed: Path, ca
 def test_what_waited_for_its_document_is_read_and_left_waiting(closed: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Operations that cannot be spilled stay in working memory, with one problem reported and no file changed."""
     config = {"orchestrator": {"working_memory": {"max_operations": 2}}}
-    with sqlite3.connect(closed / ".obra" / "obra.db") as database:
+    with closing(sqlite3.connect(closed / ".obra" / "obra.db", isolation_level=None)) as database:
         database.execute(
             "INSERT INTO operations SELECT id + 1, session, type, timestamp, tokens, entry_tokens, agent, "
             "critical, NULL, data FROM operations ORDER BY id DESC LIMIT 1"
@@ -136,7 +136,7 @@ def test_log_that_sqlite_cannot_read_in_its_place_is_read_from_a_copy(
 def test_database_of_an_older_program_is_refused_in_words(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A database with an older schema is refused, since reading would require a migration."""
     path = project / ".obra" / "obra.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA user_version = 0")
     connection.close()
     with pytest.raises(

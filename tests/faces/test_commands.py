@@ -326,7 +326,7 @@ def test_doctor_names_a_wrong_configuration_and_looks_at_the_rest(run: Any) -> N
 def test_doctor_names_a_damaged_database(filled: Any) -> None:
     """`doctor` reports a database that is damaged, no database or missing, and what to do about it."""
     database = filled.folder / ".obra" / "obra.db"
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
     sound = database.read_bytes()

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ def test_an_index_tells_what_it_holds_and_how_far_it_is_behind(said: Any) -> Non
     """`doctor` reports the index's passages, model, dimensions and size, how far it is behind, and what updates it."""
     said("index")
     index = said.folder / ".obra" / "index"
-    with sqlite3.connect(index / "search.db") as connection:
+    with closing(sqlite3.connect(index / "search.db", isolation_level=None)) as connection:
         (count,) = connection.execute("SELECT count(*) FROM chunk").fetchone()
     connection.close()
     words = f"{count} passages, embedded by wordllama l2_supercat (256 dimensions), 0."

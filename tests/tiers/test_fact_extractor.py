@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,7 +157,7 @@ def test_a_memory_of_an_earlier_version_ends_its_facts(tmp_path: Path, clock: Cl
     with open_memory(tmp_path, clock=clock) as memory:
         say(memory, clock, *_OLD)
     (path,) = tmp_path.rglob("obra.db")
-    with sqlite3.connect(path) as raw:
+    with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("DROP TABLE must_keep_words")
         raw.execute("DROP INDEX must_keeps_unindexed")
         raw.execute("ALTER TABLE must_keeps DROP COLUMN indexed")
