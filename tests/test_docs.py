@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import os
 import re
@@ -172,6 +173,24 @@ def test_what_the_pages_name_is_there() -> None:
     for name in re.findall(r"`((?:tests|benchmarks|examples|tools)/[\w./]+)`", "\n".join(PAGES.values())):
         assert (CHECKOUT / name).exists(), name
     assert len(README.splitlines()) <= 150
+
+
+def test_what_the_page_about_the_code_names_is_there() -> None:
+    """Every folder, module, class, method and function that `architecture.md` names exists, or is a word of Python."""
+    package, page = CHECKOUT / "orchestra_mem", PAGES["architecture.md"]
+    named: set[str] = set()
+    for module in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef):
+                members = (each.name for each in node.body if isinstance(each, ast.FunctionDef))
+                named |= {node.name, *(f"{node.name}.{name}" for name in members)}
+    stored = set(re.findall(r"CREATE TABLE (\w+)", (package / "adapters/database/migrations.py").read_text("utf-8")))
+    for span in re.findall(r"`([^`\n]+)`", page):
+        owner, _, member = span.partition(".")
+        inherited = owner == "OrchestratorContextManager" and member in named
+        is_file = any((folder / span).exists() for folder in (CHECKOUT, package, package / "core/documents"))
+        is_other = span in stored or re.fullmatch(r"(?:op|[#KMS])7|--\w+|\w+(?:_\w+)?\.(?:md|npz)|.*….*", span)
+        assert span in named or inherited or is_file or is_other, span
 
 
 def test_a_site_that_asks_the_network_or_lacks_something_is_not_built(tmp_path: Path) -> None:
