@@ -10,7 +10,7 @@ import re
 import socket
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import closing, nullcontext, suppress
+from contextlib import ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,7 +153,7 @@ def open_database(
         if not moving and (words := moved_words(database)):
             raise StorageError(words)
         if not (moving or path or database.read_only):
-            working_copy(database, home, settings)
+            working_copy(database, home, settings).close()
     except BaseException:
         database.close()
         raise
@@ -175,16 +175,19 @@ def working_copy(database: SqlDatabase, home: Path, settings: Settings) -> CopyH
             "schema (storage.schema_name) with `orchestra-mem move`, or move the file away first"
         )
     copies = CopyHistory(path)
-    if (known := copies.about("memory") or memory) != memory:
-        was = copies.about("place") or "another place"
-        here = "the one that is there now" if was == server else f"the one in {server}"
-        raise StorageError(
-            f"{home} has documents of the memory that was in {was}, but the settings name {here}: another one, or a "
-            "later copy. To use the first, correct storage.url and storage.schema_name; to use the second, move "
-            f"everything in {home} but config.yaml away"
-        )
-    copies.note("memory", known)
-    copies.note("place", server)
+    with ExitStack() as opened:
+        opened.callback(copies.close)
+        if (known := copies.about("memory") or memory) != memory:
+            was = copies.about("place") or "another place"
+            here = "the one that is there now" if was == server else f"the one in {server}"
+            raise StorageError(
+                f"{home} has documents of the memory that was in {was}, but the settings name {here}: another one, or "
+                "a later copy. To use the first, correct storage.url and storage.schema_name; to use the second, move "
+                f"everything in {home} but config.yaml away"
+            )
+        copies.note("memory", known)
+        copies.note("place", server)
+        opened.pop_all()
     return copies
 
 
