@@ -63,7 +63,8 @@ def move_database(
         closing(open_database(place.home, settings, moving=True, write_point=write_point)) as source,
         closing(open_database(place.home, target, moving=True, write_point=write_point)) as opened,
         # A server's database that is marked as moved refuses to lock the documents.
-        open_store(place, settings, None if moved_words(source) else source).lock(),
+        closing(open_store(place, settings, None if moved_words(source) else source)) as store,
+        store.lock(),
     ):
         if settings.storage.url:
             no_working_copy(place, only_check=True)  # before anything is copied

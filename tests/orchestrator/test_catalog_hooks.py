@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ RULE = "We decided to use bcrypt because it is slow on purpose."
 
 
 @pytest.fixture
-def hooked(tmp_path: Path) -> Any:
+def hooked(tmp_path: Path) -> Iterator[Orchestrator]:
     """An orchestrator of the agent ada, with catalog hooks and a scripted model."""
     model = ScriptedModel("Because it is slow.")
-    return Orchestrator(open_memory(tmp_path, config={"catalog": {"hooks": True}}, model=model), agent="ada")
+    with open_memory(tmp_path, config={"catalog": {"hooks": True}}, model=model) as memory:
+        yield Orchestrator(memory, agent="ada")
 
 
 def _learnt(orchestrator: Orchestrator) -> list[str]:
@@ -84,4 +86,5 @@ def test_without_memory_nothing_is_given_or_learnt(hooked: Orchestrator) -> None
     reply = hooked.execute(RULE, use_memory=False)
     assert (reply.injection, reply.context_loaded, len(hooked.memory.audit())) == (None, False, before)
     assert _learnt(hooked) == ["bcrypt takes a second."]
-    assert Orchestrator(open_memory(hooked.memory.session_memory.place.folder)).execute("help").injection is None
+    with open_memory(hooked.memory.session_memory.place.folder) as memory:
+        assert Orchestrator(memory).execute("help").injection is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,12 @@ from tests.conftest import Clock
 
 
 @pytest.fixture
-def orchestrator(tmp_path: Path) -> Orchestrator:
+def orchestrator(tmp_path: Path) -> Iterator[Orchestrator]:
     """An orchestrator that knows an epic #1 with the stories #2 Login, #3 Signup and #4 Invoices."""
-    orchestrator = Orchestrator(open_memory(tmp_path))
-    said(orchestrator, "create an epic for user authentication", "add 3 stories to it: login, signup, invoices")
-    return orchestrator
+    with open_memory(tmp_path) as memory:
+        orchestrator = Orchestrator(memory)
+        said(orchestrator, "create an epic for user authentication", "add 3 stories to it: login, signup, invoices")
+        yield orchestrator
 
 
 def said(orchestrator: Orchestrator, *lines: str) -> Reply:
