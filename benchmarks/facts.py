@@ -296,7 +296,7 @@ def measure(options: Options, report: Report) -> None:
         report.add(key, share, n=52, note="hand-written pairs; half of them only share the subject")
     for both_hold, share in superseded_alike().items():
         key = "alike_superseded_wrongly" if both_hold else "alike_superseded"
-        report.add(key, share, n=70, note="pairs of an unseen writer in six languages, worded alike")
+        report.add(key, share, n=185, note="pairs of two unseen writers in six languages, worded alike")
     for split, rightly in (("open", "changed"), ("lifted", "lifted")):
         for should_end, ended in ended_by_message(f"test-{split}").items():
             key = f"ended_{rightly}" if should_end else f"ended_{split}_wrongly"

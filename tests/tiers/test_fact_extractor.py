@@ -143,7 +143,7 @@ def test_no_number_of_facts_keeps_an_older_one_from_being_ended(tmp_path: Path, 
         _record_many(memory, kind)
         memory.refresh()
     with open_memory(tmp_path, clock=clock) as memory:
-        assert len(memory.facts()) > 400
+        assert len(memory.facts()) > 350  # some name another place for the same thing
         say(memory, clock, *_NEW)
         memory.record_operation("tool_use", _ran("pytest -q", 0, "21 passed"))
         status = {fact.text: fact.status for fact in memory.facts(standing=False)}

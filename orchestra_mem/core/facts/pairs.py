@@ -177,12 +177,12 @@ def likelihood(newer: MustKeep, older: MustKeep, signs: Sequence[float]) -> floa
     if logit > _DOUBTED - _MOST_OF_FORM and newer.kind in HOLDING and older.kind in HOLDING:
         if (places := differing_places(newer, older)) > 0:
             logit = sum(map(mul, pair_features(newer, older, signs, places=places), weights), bias)
-        if logit > _DOUBTED and _begin_alike_alone(newer, older):
-            return 0.0
         if logit > _DOUBTED and 0 < places < 3:
             # A product with the plain chance finds fewer replaced facts of left-out writers at as many wrong marks.
             # Facts that differ in more places are hardly ever likely, and take as long as all others to judge.
             return sqrt(_chance_of(logit)) * value_likelihood(newer, older)
+        if logit > _DOUBTED and _begin_alike_alone(newer, older):
+            return 0.0
     return _chance_of(logit)
 
 
