@@ -45,6 +45,17 @@ def test_each_budget_has_its_own_epoch(memory: OrchestratorContextManager) -> No
         assert "Step 17" in contexts[budget].render()
 
 
+@pytest.mark.parametrize("budget", range(1_300, 2_000, 100))
+def test_a_context_with_room_for_all_decisions_shows_each_once(tmp_path: Path, budget: int) -> None:
+    """What takes the room of a repeat is not a repeat, however many decisions stand in documents and operations."""
+    with open_memory(tmp_path) as memory:
+        for number in range(40):
+            memory.record_operation("decision", {"text": f"We decided to store report {number} in box {number + 50}."})
+        memory.refresh()
+        shown = memory.get_orchestrator_context("next", budget).render()
+    assert {number: shown.count(f"report {number} in") for number in range(40)} == dict.fromkeys(range(40), 1)
+
+
 def test_a_context_shows_a_text_once(tmp_path: Path, clock: Clock) -> None:
     """A rule recorded as a decision, or a fact beside its operation or in a summary, is in a context once, in any."""
     said = {

@@ -13,8 +13,8 @@ from orchestra_mem.core.context.items import Item, Part, Placement, placed
 from orchestra_mem.core.summaries.kept import KEPT
 from orchestra_mem.core.text import neutralise, split_sentences, squeeze
 
-# Contexts to lay out at most: what takes the room of a repeat may be a repeat, too.
-_MOST_LAYOUTS = 3
+# Contexts to lay out at most: what takes the room of a repeat may be a repeat, too. Most contexts need two.
+_MOST_LAYOUTS = 6
 _NUMBERED = re.compile(r"\((?:K|op )\d+\)| K\d+(?: \([a-zK\d ]+\))?: ")
 # What a line has before the text of a fact or an operation; in a summary it has the label `kept`.
 _BEFORE = re.compile(
