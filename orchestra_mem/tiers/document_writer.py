@@ -73,8 +73,8 @@ class DocumentWriter(EditOrigins):
     Attributes:
         numbered: Takes a document's name and text; returns the text with the numbers of facts or items added to lines
             that people wrote. All other bytes stay.
-        told: Takes a document's name; returns the wordings of the ledger's facts and items, to find them in a text that
-            another ledger has numbered.
+        wordings_by_number: Takes a document's name; returns the wordings of the ledger's facts and items, to find them
+            in a text that another ledger has numbered.
         by_people: Takes numbers such as `K12` or `#5`; returns those whose facts or items people wrote or removed.
         keep_versions: Number of versions written by the machine that are kept per document.
         hidden: Takes numbers of catalog items; returns those of items that are hidden, but not purged.
@@ -84,7 +84,7 @@ class DocumentWriter(EditOrigins):
     path: Callable[[str], Path]
     names: Callable[[], Collection[str]]
     numbered: Callable[[str, str], str]
-    told: Callable[[str], Mapping[str, Sequence[str]]]
+    wordings_by_number: Callable[[str], Mapping[str, Sequence[str]]]
     by_people: Callable[[Collection[str]], set[str]]
     keep_versions: int
     hidden: Callable[[Collection[str]], set[str]] = lambda numbers: set()
@@ -192,7 +192,7 @@ class DocumentWriter(EditOrigins):
 
         is_found = not left and (not read or written_at(read.text) == written_at(current))
         if not is_found and self.is_other(name, current, last.text or ""):
-            return before, self.numbered(name, taken_in(current, before, self.told(name))), True
+            return before, self.numbered(name, taken_in(current, before, self.wordings_by_number(name))), True
         is_ahead = is_found or is_later(current, last.text or "")
         if is_ahead:
             before = without_unlisted(before, current)
@@ -205,7 +205,7 @@ class DocumentWriter(EditOrigins):
             is_again = written_at(current) == written_at(seen)  # the same old text was edited further
             opened = self.numbered(name, seen if is_again else self.opened(name, current, left))
         if self.ledger.key and signers(current) and not is_ahead:
-            current = without_others_numbers(current, (before, opened), partial(self.told, name))
+            current = without_others_numbers(current, (before, opened), partial(self.wordings_by_number, name))
         person = with_numbers_last(self.numbered(name, current), before)
         if not is_stale:
             return before, person, is_ahead
