@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
-from orchestra_mem.core.documents.signature import digest, signers, written_at
+from orchestra_mem.core.documents.conflicts import find_conflicts
+from orchestra_mem.core.documents.fact_lines import with_numbers_last
+from orchestra_mem.core.documents.owned_lines import owned_keys, with_removed_items, without_unlisted
+from orchestra_mem.core.documents.signature import digest, is_later, signers, written_at
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.stores import Ledger
-from orchestra_mem.types import Author, ReadDocument, VersionReason
+from orchestra_mem.types import Author, ReadDocument, VersionReason, WrittenDocument
+
+# The database stores this character for each byte that is not UTF-8.
+_UNREADABLE = "\ufffd"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +42,119 @@ class EditedText:
         return ReadDocument(base=digest(self.base), file=self.digest, text=self.said)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What people have changed in a document: its text `before` and after (`said`); see `EditedText`.
+
+    `brings`: Whether lines that are new in it may have numbers that the ledger lacks or another ledger gave.
+    """
+
+    before: str
+    said: str
+    brings: bool = False
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class EditOrigins:
-    """Compares documents with the texts that this ledger has written and people have saved."""
+    """Compares documents with the texts that this ledger has written and people have saved.
+
+    Attributes:
+        numbered: Takes a document's name and text; returns the text with the numbers of facts or items added to lines
+            that people wrote. All other bytes stay.
+        wordings_by_number: Takes a document's name; returns the wordings of the ledger's facts and items, to find them
+            in a text that another ledger has numbered.
+        by_people: Takes numbers such as `K12` or `#5`; returns those whose facts or items people wrote or removed.
+    """
 
     ledger: Ledger
     store: DocumentStore
+    numbered: Callable[[str, str], str]
+    wordings_by_number: Callable[[str], Mapping[str, Sequence[str]]]
+    by_people: Callable[[Collection[str]], set[str]]
+
+    def edit_of(self, name: str, current: str, last: WrittenDocument) -> Edit:
+        """Return what people have changed in a document, by finding out which text they edited into `current`."""
+        read, left = self.read_since(name, last), last.left or ""
+        before = read.text if read else left
+        if read and _is_as_read(current, read):
+            return Edit(before=before, said=before)  # whatever has changed in the ledgers since
+        # Without a text of this ledger, the document was there before it: the database was lost.
+        is_found = not left and (not read or written_at(read.text) == written_at(current))
+        if not is_found and self.is_other(name, current, last.text or ""):
+            return self._edit_by_other(name, current, before)
+        if is_found or is_later(current, last.text or ""):
+            return self._edit_of_later(name, current, before)
+        newest = self.newest(name)
+        seen = newest if read and digest(newest) == read.file else left  # an older text may have been read last
+        if last.left is None or written_at(current) == written_at(left) == written_at(seen):
+            return self._edit_of_latest(name, current, before)
+        return self._edit_of_older(name, current, before, seen, left)
+
+    def _edit_by_other(self, name: str, current: str, before: str) -> Edit:
+        """Return the edit if another ledger has written the text, or git has merged one into it."""
+        from orchestra_mem.core.documents.foreign import taken_in
+
+        said = taken_in(current, before, self.wordings_by_number(name))
+        return Edit(before=before, said=self.numbered(name, said), brings=True)
+
+    def _edit_of_later(self, name: str, current: str, before: str) -> Edit:
+        """Return the edit of a text of this ledger that is later than all it knows: an older database was put back.
+
+        What has changed in the text, people have changed, and its new lines bring their numbers along.
+        """
+        before = without_unlisted(before, current)
+        return Edit(before=before, said=self._numbered_after(name, current, before), brings=True)
+
+    def _edit_of_latest(self, name: str, current: str, before: str) -> Edit:
+        """Return the edit of the text that was last written or read."""
+        current = self._without_others_numbers(name, current, before, before)
+        return Edit(before=before, said=self._numbered_after(name, current, before))
+
+    def _edit_of_older(self, name: str, current: str, before: str, seen: str, left: str) -> Edit:
+        """Return the edit of a text that an editor opened before the machine's last write, applied to `before`.
+
+        Args:
+            name: Name of the document.
+            current: Its text now.
+            before: The text that was last written or read.
+            seen: The text in the file when the document was last written or read.
+            left: The text in the file after the machine's last write.
+        """
+        from orchestra_mem.core.documents.document_merge import apply_stale_edit
+
+        is_again = written_at(current) == written_at(seen)  # the same old text was edited further
+        opened = self.numbered(name, seen if is_again else self.opened(name, current, left))
+        person = self._numbered_after(name, self._without_others_numbers(name, current, before, opened), before)
+        keys = {key for key in owned_keys(person).values() if key[0] in "KM#"} - {*owned_keys(before).values()}
+        said = apply_stale_edit(opened, before, person, self.by_people(keys))
+        return Edit(before=with_removed_items(before, opened, person), said=said)
+
+    def _numbered_after(self, name: str, current: str, before: str) -> str:
+        """Return a person's text with known numbers, in the places where the machine has them in `before`."""
+        return with_numbers_last(self.numbered(name, current), before)
+
+    def _without_others_numbers(self, name: str, current: str, before: str, opened: str) -> str:
+        """Return a text without numbers that git has taken from another ledger's text."""
+        if not (self.ledger.key and signers(current)):
+            return current
+        from orchestra_mem.core.documents.foreign import without_others_numbers
+
+        return without_others_numbers(current, (before, opened), partial(self.wordings_by_number, name))
+
+    def read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
+        """Return the document as last read, None if the machine has written it since."""
+        read = self.ledger.last_read(name)
+        return read if read.base == digest(last.text or "") else None
+
+    def last_written(self, name: str, current: str | None) -> WrittenDocument:
+        """Return the machine's last write of a document, also one that a killed process did not confirm."""
+        last = self.ledger.written(name)
+        if last.pending is not None and last.pending_left is not None and current is not None:
+            # If someone has edited the file since that write, its front matter still has the time of the write.
+            times = {written_at(current), written_at(last.pending_left)}
+            if last.pending_digest == digest(current) or (len(times) == 1 and times != {written_at(last.left or "")}):
+                return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
+        return last
 
     def is_other(self, name: str, text: str, own: str) -> bool:
         """Check whether a text of a document names another ledger; texts of earlier releases name none.
@@ -98,3 +213,11 @@ class EditOrigins:
         if all(written_at(text) != time for text in written):
             return nearest([*written, *saved, left], current)
         return ancestor([text for text in dict.fromkeys([*written, *saved]) if written_at(text) == time], current)
+
+
+def _is_as_read(current: str, read: ReadDocument) -> bool:
+    """Check whether a document's file is the one that was read last, and can be taken from that record."""
+    if read.file != digest(current) or _UNREADABLE in read.text:
+        return False
+    # Earlier releases recorded what they read without its conflict blocks.
+    return len(find_conflicts(read.text)) == len(find_conflicts(current))
