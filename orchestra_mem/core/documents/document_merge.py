@@ -9,40 +9,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterator, Sequence
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import Conflict, Merged, mark
-from orchestra_mem.core.documents.fact_lines import LooseFacts
-from orchestra_mem.core.documents.markdown import PIN, as_typed, front_matter_fault, split_blocks, without_front_matter
-from orchestra_mem.core.documents.merge import merge
-from orchestra_mem.core.documents.owned_lines import (
-    OwnedLine,
-    by_identity,
-    free_rows,
-    is_machines,
-    owned_keys,
-    owned_lines,
+from orchestra_mem.core.documents.line_agreement import (
+    agreed_by_people,
+    agreed_on_stale_edit,
+    agreed_once_stored,
+    unmarked,
 )
-from orchestra_mem.core.documents.plan_edits import merged_line
-from orchestra_mem.core.documents.plan_lines import has_work, plan_lines, render_line, with_work_heading
+from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks, without_front_matter
+from orchestra_mem.core.documents.merge import merge
+from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys
+from orchestra_mem.core.documents.plan_lines import has_work, plan_lines
 from orchestra_mem.core.documents.signature import Copy, is_later
-from orchestra_mem.core.text import squeeze
 
 # Largest saved change, in lines, that an editor may have undone before its next save.
 _MOST_TAKEN_BACK = 4
-# Separates a `- None` line from the name of its section, during a merge only. No document contains this character.
-_MARK = "\0"
-_LIST_MARK = re.compile(r"\A(?:[-*+]|\d{1,9}[.)]) ")
-_MARKED = re.compile(rf"{_MARK}[^\r\n]*")
-# A list item that is neither ticked nor struck out.
-_ITEM = re.compile(
-    r"(?P<mark>(?:[-*+]|\d{1,9}[.)])[ \t]+(?:\[ \] )?)(?!\[|~~)(?P<said>.+?)(?P<number>\s*\([KM]\d+\).*|\s*\Z)",
-    re.DOTALL,
-)
-_STRUCK = r"\g<mark>~~\g<said>~~\g<number>"
 _TIME = re.compile(r"^(?P<key>written|updated|\*\*Last Updated\*\*): [^\r\n]*", re.MULTILINE)
 _NUMBER = re.compile(r" \([KM]\d+\)|(?<=\] )#\d+ ")
 
@@ -69,7 +54,7 @@ def merged(base: str | None, machine: str, person: str, ended: Container[str] = 
         # The person removed the front matter, or damaged it beyond recognition: keep it so, do not merge the machine's.
         base, machine = without_front_matter(base), without_front_matter(machine)
     if base != person:
-        base, machine, person = _agreed(base, machine, person, ended=ended)
+        base, machine, person = agreed_once_stored(base, machine, person, ended)
     rows = split_lines(machine)
     # Work lines take the machine's order: the work tracker already knows how a person reordered them. In a section of
     # the person's own they stay where they are.
@@ -77,7 +62,7 @@ def merged(base: str | None, machine: str, person: str, ended: Container[str] = 
     own = split_lines(person) if keys else []
     stay = {own[line.place] for line in plan_lines(person) if not line.section} if keys else set()
     work = {rows[place] for place, key in keys.items() if key[0] in "#@"} - stay
-    return _unmarked(merge(base, machine, person, follow=work))
+    return unmarked(merge(base, machine, person, follow=work))
 
 
 def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = ()) -> str:
@@ -93,9 +78,9 @@ def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = 
         left = _head(person) + left[len(_head(left)) :]
     had, has = Counter(free_rows(opened, own)), Counter(free_rows(left, own))
     free = {row for row in free_rows(person, own) if has[row] < max(1, had[row])}
-    base, left, person = _agreed(opened, left, person, free)
+    base, left, person = agreed_on_stale_edit(opened, left, person, free)
     base = "\n".join(row for row in base.split("\n") if row.removesuffix("\r") not in free)
-    return _unmarked(merge(base, left, person, both=True)).text
+    return unmarked(merge(base, left, person, both=True)).text
 
 
 def ancestor(known: Sequence[str], text: str) -> str:
@@ -160,8 +145,8 @@ def merge_people(opened: str, theirs: str, mine: str) -> Merged:
     If both changed the same free lines, both versions are kept. If both reworded a fact or task, `mine` is kept and
     `theirs` reported as a conflict. If one deleted a fact or task that the other reworded, the reworded line is kept.
     """
-    reworded: list[tuple[str, str, str]] = []
-    found = _unmarked(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), both=True))
+    texts, reworded = agreed_by_people(opened, theirs, mine)
+    found = unmarked(merge(*texts, both=True))
     places = {row: place for place, row in reversed([*enumerate(split_lines(found.text), 1)])}
     return Merged(
         text=found.text,
@@ -219,176 +204,3 @@ def _head(text: str) -> str:
     blocks = split_blocks(text)
     first = next((position for position, block in enumerate(blocks) if block.level), 0)
     return "".join(block.text for block in blocks[:first])
-
-
-def _agreed(
-    base: str,
-    machine: str,
-    person: str,
-    free: Container[str] | None = None,
-    reworded: list[tuple[str, str, str]] | None = None,
-    ended: Container[str] = (),
-) -> tuple[str, str, str]:
-    """Return the three texts with a common row for each identity that both machine and person have.
-
-    An unchanged row that the machine no longer has is removed, but not above a person's notes. A fact or work item that
-    the person removed comes back if the machine still has it, unless `free` is given, or a row that is no list item has
-    the fact. `free`: The person's rows that must not change; None if the person's edits are already in the ledgers.
-    `reworded`: List to extend with the rows that both sides reworded, as (base, machine, kept). `ended`: See `merged`.
-    """
-    ahead = free is not None
-    if has_work(machine):
-        base, person = with_work_heading(base), with_work_heading(person)
-    lines = _lines(base, machine, person)
-    old, new, own = (by_identity((line.key, line) for line in each if line.key) for each in lines)
-    in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
-    for key, copies in own.items():
-        was, now = (each[key][0] if key in each else None for each in (old, new))
-        mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
-        if free and any(row in free for row in mine.row.split("\n")):
-            continue
-        if key[0] == "@" and " " in key and was and _form(mine) != _form(was):
-            continue  # no work item or fact is changed by it, so it stays as the person's own line
-        if now:
-            row = _row(key, was, now, mine, ahead=ahead)
-            in_machine |= at_line(now, row)
-            in_person |= at_line(mine, row)
-            said = [each for each in (was, now, mine) if each]
-            if reworded is not None and len({*map(_words, said)}) == len(said):
-                reworded.append((was.row if was else "", now.row, row))
-            in_base |= at_line(was, row) if was else {}
-        elif (key[0] == "K" or key in ended or (_is_work(key) and not ahead)) and _has_notes(person, mine):
-            in_base |= at_line(was, None) if was else {}
-            in_person |= at_line(mine, _ITEM.sub(_STRUCK, mine.row)) if key in ended or key[0] == "@" else {}
-        elif was:
-            taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
-            in_base |= at_line(was, mine.row if taken_back else None)
-        elif key[0] == "@" and _is_work(key) and not ahead:
-            in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
-    loose = LooseFacts([person])
-    for key in old.keys() - own.keys():
-        was = old[key][0]
-        stays_away = key in new and not (reworded is not None and _words(was) != _words(new[key][0]))
-        stays_away = stays_away and (ahead or _stays_away(was, new[key][0], loose))
-        in_base |= at_line(was, new[key][0].row if stays_away else None)
-        if not stays_away:
-            in_base |= dict.fromkeys(_below_entry(was, base, person))
-    for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
-        if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
-            changed[line.place] = f"{shown}{_MARK}{line.section}"
-    return with_rows(base, in_base), with_rows(machine, in_machine), with_rows(person, in_person)
-
-
-def _is_work(key: str) -> bool:
-    return key[0] in "#@" and " " not in key  # no mention in another list
-
-
-def _has_notes(text: str, line: OwnedLine) -> bool:
-    """Check whether a person's indented text follows a list item."""
-    row = "".join(split_lines(text)[line.places.stop : line.places.stop + 1])
-    return row[:1] in (" ", "\t") and bool(row.strip()) and line.places.stop not in owned_keys(text)
-
-
-def _below_entry(line: OwnedLine, base: str, person: str) -> Iterator[int]:
-    """Yield the places of the machine's rows below an entry that the person removed as well: its full text and state.
-
-    If they stayed in the base, they would stay deleted even if the entry comes back, and a new entry in their place
-    would look like a rewording of them.
-    """
-    kept = {*split_lines(person)}
-    for place, row in enumerate(split_lines(base)) if line.row.startswith("#") else ():
-        if place > line.places[-1] and row.strip():
-            if not (row.startswith(">") or is_machines(row)):
-                return
-            if row not in kept:
-                yield place
-
-
-def _stays_away(was: OwnedLine, now: OwnedLine, loose: LooseFacts) -> bool:
-    """Check whether a line that the person removed stays away, or stands in another form, although the machine has it.
-
-    A line that repeats a work item or an operation is back when it says something new.
-    """
-    if now.key[0] == "@" and " " in now.key:
-        return _form(was) == _form(now)
-    return now.key[0] in "@=-" or bool(now.fact and loose.has(now.key, now.fact.text))
-
-
-def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
-    """Return the lines of each text that have an identity, or are not the same in all three."""
-    alike = frozenset(base.split("\n")).intersection(machine.split("\n"), person.split("\n"))
-    # A `- None` line in a section that the machine does not write is a person's.
-    machines = {block.title.strip().lower() for text in (base, machine) for block in split_blocks(text)}
-    return [
-        [line for line in owned_lines(text, alike) if line.key[:1] != "-" or line.section in machines]
-        for text in (base, machine, person)
-    ]
-
-
-def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:
-    """Return the common row for an identity. `ahead`: Whether the person's edits are not yet in the ledgers."""
-    untouched = was is not None and _form(mine) == _form(was)
-    if _form(mine) == _form(now) or (key[0] in "KM" and mine.fact == now.fact and not untouched):
-        return mine.row
-    if ahead and not untouched and key[0] != "=":
-        if was and was.plan and now.plan and mine.plan:
-            return render_line(merged_line(was.plan, now.plan, mine.plan))
-        return mine.row
-    return now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
-
-
-def at_line(line: OwnedLine, row: str | None) -> dict[int, str | None]:
-    """Map the place of a line to a new row, and its other rows to None; see `with_rows`."""
-    return {**dict.fromkeys(line.places), line.place: row}
-
-
-def _form(line: OwnedLine) -> object:
-    """Return a key that is equal for rows with the same content and state, whatever their formatting."""
-    plan = line.plan and replace(line.plan, title=as_typed(line.plan.title))
-    return plan or as_typed(_LIST_MARK.sub("- ", squeeze(line.row)))
-
-
-def _words(line: OwnedLine) -> object:
-    """Return the part of a row that people reword: a work item's title, a fact, or else the entire row."""
-    return line.plan.title if line.plan else line.fact.text if line.fact else line.row
-
-
-def _tail(line: OwnedLine) -> str:
-    """Return the comments at the end of a row."""
-    if line.plan:
-        return line.plan.tail
-    row = line.row.rstrip()
-    return line.row[len(row.removesuffix(PIN).rstrip()) :] if line.fact and row.endswith(PIN) else ""
-
-
-def with_rows(text: str, changed: Mapping[int, str | None]) -> str:
-    """Replace rows by place, or remove those that map to None; line ends stay."""
-    if not changed:
-        return text
-    rows: list[str] = []
-    for place, row in enumerate(text.split("\n")):
-        new = changed.get(place, row)
-        if new is not None:
-            rows.append(new.replace("\n", "\r\n") + "\r" if place in changed and row.endswith("\r") else new)
-    return "\n".join(rows)
-
-
-def _unmarked(found: Merged) -> Merged:
-    """Remove the marks from a merged text, and `- None` from sections that are not empty."""
-    lines = found.text.split("\n")
-    surplus: set[int] = set()
-    for block, below in pairwise([*split_blocks(found.text), None]):
-        places = block.rows[1:] if block else ()
-        marked = {place for place in places if _MARK in lines[place]}
-        if (below and below.level > 2) or any(lines[place].strip() for place in places if place not in marked):
-            surplus |= marked
-    return Merged(
-        text=_MARKED.sub("", "\n".join(line for place, line in enumerate(lines) if place not in surplus)),
-        conflicts=tuple(
-            Conflict(
-                line=each.line - sum(place < each.line for place in surplus),
-                **{side: _MARKED.sub("", getattr(each, side)) for side in ("base", "machine", "person")},
-            )
-            for each in found.conflicts
-        ),
-    )

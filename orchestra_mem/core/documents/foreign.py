@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.catalog_document import read_line
-from orchestra_mem.core.documents.document_merge import at_line, with_rows
 from orchestra_mem.core.documents.fact_lines import shows
+from orchestra_mem.core.documents.line_agreement import at_line, with_rows
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
