@@ -13,11 +13,8 @@ __all__ = [
     "WorkStore",
 ]  # fmt: skip
 
-FREE_TEXT: tuple[FreeText, ...] = tuple(
-    sorted(
-        each
-        for store in (catalog_store, event_log, job_store, ledger, shared_files, work_store)
-        for each in store.FREE_TEXT
-    )
-)
-"""All columns that hold words of people or agents, by table."""
+FREE_TEXT: tuple[FreeText, ...] = (
+    *catalog_store.FREE_TEXT, *event_log.FREE_TEXT, *job_store.FREE_TEXT, *ledger.FREE_TEXT, *shared_files.FREE_TEXT,
+    *work_store.FREE_TEXT,
+)  # fmt: skip
+"""All columns that hold words of people or agents."""

@@ -19,7 +19,6 @@ from pathlib import Path
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import mark
 from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys
-from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.documents.signature import (
     digest,
     is_later,
@@ -125,14 +124,10 @@ class DocumentWriter(EditOrigins):
     def _texts(self) -> dict[str, EditedText]:
         texts: dict[str, EditedText] = {}
         for name, current, last in self._standing():
-            edit = self.edit_of(name, current, last)
-            texts[name] = EditedText(
-                base=last.text or "", before=edit.before, said=edit.said, digest=digest(current),
-                has_work=has_work(last.text or "") or (edit.brings and has_work(edit.said)),
-            )  # fmt: skip
+            texts[name] = self.edited(name, current, last)
             if not self._is_read(name, current, last):
                 self.ledger.resolve_notices(name, self.clock())
-                self._keep_replaced(name, current, edit.said, last)
+                self._keep_replaced(name, current, texts[name].said, last)
         return texts
 
     def _keep_replaced(self, name: str, current: str, said: str, last: WrittenDocument) -> None:
@@ -247,7 +242,7 @@ class DocumentWriter(EditOrigins):
             return _Plan(name=name, text=text, merged=text, current=current, last=last)
         if not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
-        said = self.edit_of(name, current, last).said
+        said = self.edited(name, current, last).said
         from orchestra_mem.core.documents.document_merge import merged
 
         keys = {key for key in owned_keys(said).values() if key[0] == "M"}

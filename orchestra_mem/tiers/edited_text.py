@@ -10,6 +10,7 @@ from functools import partial
 from orchestra_mem.core.documents.conflicts import find_conflicts
 from orchestra_mem.core.documents.fact_lines import with_numbers_last
 from orchestra_mem.core.documents.owned_lines import owned_keys, with_removed_items, without_unlisted
+from orchestra_mem.core.documents.plan_lines import has_work
 from orchestra_mem.core.documents.signature import digest, is_later, signers, written_at
 from orchestra_mem.errors import StorageError
 from orchestra_mem.ports import DocumentStore
@@ -27,31 +28,25 @@ class EditedText:
     `base` is the machine's own last text, "" if there is none. `before` and `said` are the document before and after
     the edits, with known numbers of facts and items. `before` is the text last read or last written by the machine,
     whichever is later. If people edited an older text, `before` also has the facts and items that they deleted from the
-    older text and that the machine no longer shows. `has_work`: Whether boxes in the plan are work items, not facts.
+    older text and that the machine no longer shows. `brings`: Whether its new lines may have numbers that the ledger
+    lacks, or that another ledger gave.
     """
 
     base: str
     before: str
     said: str
     digest: str
-    has_work: bool
+    brings: bool
+
+    @property
+    def has_work(self) -> bool:
+        """Whether boxes in the plan are work items, not facts."""
+        return has_work(self.base) or (self.brings and has_work(self.said))
 
     @property
     def as_read(self) -> ReadDocument:
         """The ledger's record of having read these edits."""
         return ReadDocument(base=digest(self.base), file=self.digest, text=self.said)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """What people have changed in a document: its text `before` and after (`said`); see `EditedText`.
-
-    `brings`: Whether lines that are new in it may have numbers that the ledger lacks or another ledger gave.
-    """
-
-    before: str
-    said: str
-    brings: bool = False
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -72,74 +67,55 @@ class EditOrigins:
     wordings_by_number: Callable[[str], Mapping[str, Sequence[str]]]
     by_people: Callable[[Collection[str]], set[str]]
 
-    def edit_of(self, name: str, current: str, last: WrittenDocument) -> Edit:
-        """Return what people have changed in a document, by finding out which text they edited into `current`."""
-        read, left = self.read_since(name, last), last.left or ""
+    def edited(self, name: str, current: str, last: WrittenDocument) -> EditedText:
+        """Return a document with people's edits; its text is `current`, the machine's last write `last`."""
+        read, left, brings = self.read_since(name, last), last.left or "", False
         before = read.text if read else left
-        if read and _is_as_read(current, read):
-            return Edit(before=before, said=before)  # whatever has changed in the ledgers since
-        # Without a text of this ledger, the document was there before it: the database was lost.
         is_found = not left and (not read or written_at(read.text) == written_at(current))
-        if not is_found and self.is_other(name, current, last.text or ""):
-            return self._edit_by_other(name, current, before)
-        if is_found or is_later(current, last.text or ""):
-            return self._edit_of_later(name, current, before)
-        newest = self.newest(name)
-        seen = newest if read and digest(newest) == read.file else left  # an older text may have been read last
-        if last.left is None or written_at(current) == written_at(left) == written_at(seen):
-            return self._edit_of_latest(name, current, before)
-        return self._edit_of_older(name, current, before, seen, left)
+        if read and _is_as_read(current, read):
+            said = before  # no edits since the last read, whatever has changed in the ledgers
+        elif not is_found and self.is_other(name, current, last.text or ""):
+            said, brings = self._taken_in(name, current, before), True
+        elif is_found or is_later(current, last.text or ""):
+            # It was there before the ledger (the database was lost), or is later than all that the ledger knows (an
+            # older database was put back). What has changed in it, people have changed; its new lines bring numbers.
+            before, brings = without_unlisted(before, current), True
+            said = with_numbers_last(self.numbered(name, current), before)
+        elif (opened := self._opened_if_older(name, current, last, read)) is None:
+            said = self._person_text(name, current, before, before)
+        else:
+            from orchestra_mem.core.documents.document_merge import apply_stale_edit
 
-    def _edit_by_other(self, name: str, current: str, before: str) -> Edit:
-        """Return the edit if another ledger has written the text, or git has merged one into it."""
+            person = self._person_text(name, current, before, opened)
+            keys = {key for key in owned_keys(person).values() if key[0] in "KM#"} - {*owned_keys(before).values()}
+            said = apply_stale_edit(opened, before, person, self.by_people(keys))
+            before = with_removed_items(before, opened, person)
+        return EditedText(base=last.text or "", before=before, said=said, digest=digest(current), brings=brings)
+
+    def _taken_in(self, name: str, current: str, before: str) -> str:
+        """Return the own text with the new lines of one that another ledger wrote, or that git has merged with one."""
         from orchestra_mem.core.documents.foreign import taken_in
 
-        said = taken_in(current, before, self.wordings_by_number(name))
-        return Edit(before=before, said=self.numbered(name, said), brings=True)
+        return self.numbered(name, taken_in(current, before, self.wordings_by_number(name)))
 
-    def _edit_of_later(self, name: str, current: str, before: str) -> Edit:
-        """Return the edit of a text of this ledger that is later than all it knows: an older database was put back.
-
-        What has changed in the text, people have changed, and its new lines bring their numbers along.
-        """
-        before = without_unlisted(before, current)
-        return Edit(before=before, said=self._numbered_after(name, current, before), brings=True)
-
-    def _edit_of_latest(self, name: str, current: str, before: str) -> Edit:
-        """Return the edit of the text that was last written or read."""
-        current = self._without_others_numbers(name, current, before, before)
-        return Edit(before=before, said=self._numbered_after(name, current, before))
-
-    def _edit_of_older(self, name: str, current: str, before: str, seen: str, left: str) -> Edit:
-        """Return the edit of a text that an editor opened before the machine's last write, applied to `before`.
-
-        Args:
-            name: Name of the document.
-            current: Its text now.
-            before: The text that was last written or read.
-            seen: The text in the file when the document was last written or read.
-            left: The text in the file after the machine's last write.
-        """
-        from orchestra_mem.core.documents.document_merge import apply_stale_edit
-
+    def _opened_if_older(self, name: str, current: str, last: WrittenDocument, read: ReadDocument | None) -> str | None:
+        """Return the text that an editor had opened, if it is older than the text last written or read, else None."""
+        if last.left is None:
+            return None
+        newest = self.newest(name)
+        seen = newest if read and digest(newest) == read.file else last.left  # an older text may have been read last
+        if written_at(current) == written_at(last.left) == written_at(seen):
+            return None
         is_again = written_at(current) == written_at(seen)  # the same old text was edited further
-        opened = self.numbered(name, seen if is_again else self.opened(name, current, left))
-        person = self._numbered_after(name, self._without_others_numbers(name, current, before, opened), before)
-        keys = {key for key in owned_keys(person).values() if key[0] in "KM#"} - {*owned_keys(before).values()}
-        said = apply_stale_edit(opened, before, person, self.by_people(keys))
-        return Edit(before=with_removed_items(before, opened, person), said=said)
+        return self.numbered(name, seen if is_again else self.opened(name, current, last.left))
 
-    def _numbered_after(self, name: str, current: str, before: str) -> str:
-        """Return a person's text with known numbers, in the places where the machine has them in `before`."""
+    def _person_text(self, name: str, current: str, before: str, opened: str) -> str:
+        """Return a person's text with the known numbers, but without those that git took from another ledger's text."""
+        if self.ledger.key and signers(current):
+            from orchestra_mem.core.documents.foreign import without_others_numbers
+
+            current = without_others_numbers(current, (before, opened), partial(self.wordings_by_number, name))
         return with_numbers_last(self.numbered(name, current), before)
-
-    def _without_others_numbers(self, name: str, current: str, before: str, opened: str) -> str:
-        """Return a text without numbers that git has taken from another ledger's text."""
-        if not (self.ledger.key and signers(current)):
-            return current
-        from orchestra_mem.core.documents.foreign import without_others_numbers
-
-        return without_others_numbers(current, (before, opened), partial(self.wordings_by_number, name))
 
     def read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
         """Return the document as last read, None if the machine has written it since."""
@@ -195,7 +171,7 @@ class EditOrigins:
         person may have saved several texts with one time. If the machine never wrote that time, return the most similar
         text.
         """
-        from orchestra_mem.core.documents.document_merge import ancestor, nearest
+        from orchestra_mem.core.documents.opened_text import ancestor, nearest
 
         time, left_at = written_at(current), written_at(left)
         versions = self.store.versions(name)

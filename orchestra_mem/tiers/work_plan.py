@@ -80,7 +80,8 @@ class WorkPlan:
         newest = self.tracker.events(limit=1)
         if newest and self._corrected_texts[0] != newest[-1].id:
             self._corrected_texts = newest[-1].id, {}
-        return tuple(self._corrected(block) if newest and _may_name_item(block) else block for block in blocks)
+        # A `#` may also be a heading's. Corrected texts are cached, so a closer look would save nothing.
+        return tuple(self._corrected(block) if newest and "#" in block.text else block for block in blocks)
 
     def _corrected(self, block: Block) -> Block:
         if block.text not in self._corrected_texts[1]:
@@ -98,11 +99,10 @@ class WorkPlan:
             return row
         blockers = self.tracker.blockers(item.id) if item.status.is_open and item.depends_on else ()
         waits = tuple(each.id for each in blockers)
-        progress = self.tracker.progress(item.id) if line.progress else None
-        told = f"{progress.done} of {progress.total} done" if progress and progress.total else ""
-        shown = item_line(item, waits_for=waits, progress=told)
+        progress = self.tracker.progress(item.id).words if line.progress else ""
+        shown = item_line(item, waits_for=waits, progress=progress)
         now = replace(
-            line, ticked=shown.ticked, struck=shown.struck, status=shown.status, waits_for=waits, progress=told
+            line, ticked=shown.ticked, struck=shown.struck, status=shown.status, waits_for=waits, progress=progress
         )
         if now == line:
             return row
@@ -233,12 +233,6 @@ class WorkPlan:
     def _tell(self, number: int, text: str) -> None:
         if self.ledger.add_notice(f"{_SUBJECT}{number}" if number else _PLAN, text, self.clock()):
             logger.warning("%s", text)
-
-
-def _may_name_item(block: Block) -> bool:
-    """Check whether any row may name a work item, as in `#5`: whether there is a `#` besides those of the heading."""
-    below = block.text.find("\n") + 1 if block.text.startswith("#") else 0
-    return block.text.find("#", below) >= 0
 
 
 def _namesake(line: PlanLine, known: Sequence[PlanLine], taken: set[int]) -> int:

@@ -134,14 +134,9 @@ class StoredText(NamedTuple):
     value: Json
 
     @property
-    def table(self) -> str:
-        """The table's name."""
-        return self.free.table
-
-    @property
     def place(self) -> str:
         """The table, row and column, as shown to people."""
-        return f"{self.table} {self.row}, {self.column}"
+        return f"{self.free.table} {self.row}, {self.column}"
 
     def with_words(self, words: Any) -> str:
         """Return the text to store if `value` becomes `words`."""
@@ -190,10 +185,10 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
     """
     count = 0
     with database.transaction("redact") as connection:
-        for text in [each for each in stored_texts(database) if each.table != "shared_files"]:
+        for text in [each for each in stored_texts(database) if each.free.table != "shared_files"]:
             changed = change(text.value)
             if changed != text.value:
-                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'
+                query = f'UPDATE {text.free.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'
                 connection.execute(query, (text.with_words(changed), text.row, text.stored))
                 _derive(database, text)
                 count += 1
@@ -206,13 +201,13 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
 
 def _derive(database: SqlDatabase, text: StoredText) -> None:
     """Rebuild the search data derived from a changed text: `change` may miss a secret that is in lower case there."""
-    if text.table == "work_items":
+    if text.free.table == "work_items":
         found = database.rows("SELECT title, description FROM work_items WHERE id = ?", [text.row])[0]
         database.write("redact", "UPDATE work_items SET folded = ? WHERE id = ?", [search_text(*found), text.row])
-    elif text.table == "must_keeps":  # the next fact brings the index of their words up to date
+    elif text.free.table == "must_keeps":  # the next fact brings the index of their words up to date
         database.write("redact", "DELETE FROM must_keep_words WHERE fact = ?", [text.row])
         database.write("redact", "UPDATE must_keeps SET indexed = 0 WHERE id = ?", [text.row])
-    elif text.table == "memory_items" and text.column in ("tags", "references"):
+    elif text.free.table == "memory_items" and text.column in ("tags", "references"):
         catalog = CatalogStore(database)
         for item in catalog.by_number([int(text.row)]):
             catalog.file_item(item, [tag_key(tag) for tag in item.tags])

@@ -16,7 +16,6 @@ from typing import TypeAlias
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.fact_lines import shows
-from orchestra_mem.core.documents.line_agreement import at_line, with_rows
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.owned_lines import (
@@ -24,9 +23,11 @@ from orchestra_mem.core.documents.owned_lines import (
     SECTIONS,
     SHARED_LINE,
     OwnedLine,
+    at_line,
     free_rows,
     is_machines,
     owned_lines,
+    with_rows,
 )
 from orchestra_mem.core.documents.plan_lines import has_work, render_line, said_title, with_work_heading
 from orchestra_mem.core.documents.signature import with_front_of
