@@ -9,21 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import Conflict, Merged, mark
 from orchestra_mem.core.documents.fact_lines import LooseFacts
-from orchestra_mem.core.documents.markdown import (
-    PIN,
-    as_typed,
-    has_faulty_front,
-    head,
-    split_blocks,
-    without_front_matter,
-)
+from orchestra_mem.core.documents.markdown import PIN, as_typed, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.core.documents.opened_text import ancestor, nearest, shared
 from orchestra_mem.core.documents.owned_lines import (
@@ -96,14 +89,13 @@ def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = 
     second editor or a briefly missing file has dropped it, since the machine removes no free lines. `own`: Numbers of
     facts and items that people wrote, removed or put back; their lines count as free.
     """
-    if has_faulty_front(left) and not has_faulty_front(person):
+    if _has_faulty_front(left) and not _has_faulty_front(person):
         # The front matter was damaged after the person's text was written: repair it from that text.
-        left = head(person) + left[len(head(left)) :]
+        left = _head(person) + left[len(_head(left)) :]
     had, has = Counter(free_rows(opened, own)), Counter(free_rows(left, own))
     free = {row for row in free_rows(person, own) if has[row] < max(1, had[row])}
     rows = _rows_before_stored(opened, left, person, free)
-    for was, now in rows.removed():
-        rows.settle_removed(was, now)
+    rows.settle_removed(lambda was, now: True)
     base, left, person = rows.texts()
     base = "\n".join(row for row in base.split("\n") if row.removesuffix("\r") not in free)
     return _unmarked(merge(base, left, person, both=True)).text
@@ -116,8 +108,7 @@ def merge_people(opened: str, theirs: str, mine: str) -> Merged:
     `theirs` reported as a conflict. If one deleted a fact or task that the other reworded, the reworded line is kept.
     """
     rows = _rows_before_stored(opened, theirs, mine)
-    for was, now in rows.removed():
-        rows.settle_removed(was, now if now and _words(was) == _words(now) else None)
+    rows.settle_removed(lambda was, now: _words(was) == _words(now))
     found = _unmarked(merge(*rows.texts(), both=True))
     places = {row: place for place, row in reversed([*enumerate(split_lines(found.text), 1)])}
     return Merged(
@@ -170,6 +161,17 @@ def _as_in(theirs: str, *texts: str) -> Iterator[str]:
         )
 
 
+def _has_faulty_front(text: str) -> bool:
+    return front_matter_fault(text) is not None or without_front_matter(text).startswith("---")
+
+
+def _head(text: str) -> str:
+    """Return the text above the first heading; empty if there is no heading."""
+    blocks = split_blocks(text)
+    first = next((position for position, block in enumerate(blocks) if block.level), 0)
+    return "".join(block.text for block in blocks[:first])
+
+
 class _Rows:
     """The lines of a merge's three texts by identity, and new rows by place for each text; see `with_rows`."""
 
@@ -192,25 +194,24 @@ class _Rows:
             if not (key[0] == "@" and " " in key and was and _form(mine) != _form(was)):
                 yield key, was, now, mine
 
-    def removed(self) -> Iterator[tuple[OwnedLine, OwnedLine | None]]:
-        """Yield the base's and the machine's line (None: no line) of each identity that the person's text lacks."""
-        for key in self._old.keys() - self.own.keys():
-            yield self._old[key][0], self._new[key][0] if key in self._new else None
-
     def agree(self, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, row: str) -> None:
         """Give the lines of an identity that machine and person show the same row."""
         self.machine |= at_line(now, row)
         self.person |= at_line(mine, row)
         self.base |= at_line(was, row) if was else {}
 
-    def settle_removed(self, was: OwnedLine, now: OwnedLine | None) -> None:
-        """Let a line that the person removed stay away, though the machine shows it as `now`.
+    def settle_removed(self, stays_away: Callable[[OwnedLine, OwnedLine], bool]) -> None:
+        """Settle what the person removed: let lines stay away, or come back if the machine has them.
 
-        With None, it comes back if the machine shows it: the base lacks it, so it counts as the machine's addition.
+        Args:
+            stays_away: Takes the lines of the base and of the machine; returns whether the line stays away.
         """
-        self.base |= at_line(was, now.row if now else None)
-        if not now:
-            self.base |= dict.fromkeys(_below_entry(was, self.base_text, self.person_text))
+        for key in self._old.keys() - self.own.keys():
+            was, now = self._old[key][0], self._new[key][0] if key in self._new else None
+            if now and stays_away(was, now):
+                self.base |= at_line(was, now.row)
+            else:  # the base lacks it, so a line of the machine counts as an addition
+                self.base |= at_line(was, None) | dict.fromkeys(_below_entry(was, self.base_text, self.person_text))
 
     def texts(self) -> tuple[str, str, str]:
         """Return the base, the machine's and the person's text with their new rows."""
@@ -244,8 +245,7 @@ def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str
         elif key[0] == "@" and is_work:
             rows.person |= dict.fromkeys([place for copy in rows.own[key] for place in copy.places])
     loose = LooseFacts([rows.person_text])
-    for was, now in rows.removed():
-        rows.settle_removed(was, now if now and _stays_away(was, now, loose) else None)
+    rows.settle_removed(lambda was, now: _stays_away(was, now, loose))
     return rows
 
 

@@ -330,15 +330,3 @@ def _clean_title(title: str | None) -> str:
     text = (title or "").strip()
     bare = text.rstrip("#")
     return bare.rstrip() if bare == "" or bare[-1] in " \t" else text
-
-
-def has_faulty_front(text: str) -> bool:
-    """Check whether the front matter is damaged."""
-    return front_matter_fault(text) is not None or without_front_matter(text).startswith("---")
-
-
-def head(text: str) -> str:
-    """Return the text above the first heading; empty if there is no heading."""
-    blocks = split_blocks(text)
-    first = next((position for position, block in enumerate(blocks) if block.level), 0)
-    return "".join(block.text for block in blocks[:first])
