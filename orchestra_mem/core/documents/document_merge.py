@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -249,14 +249,14 @@ def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str
     return rows
 
 
-def _rows_before_stored(base: str, machine: str, person: str, free: Container[str] = ()) -> _Rows:
+def _rows_before_stored(base: str, machine: str, person: str, free: Collection[str] = ()) -> _Rows:
     """Give lines common rows if no ledger has the person's edits yet: what the person changed stays.
 
     Lines that the person removed are not settled. `free`: The person's rows that must not change.
     """
     rows = _Rows(base, machine, person)
     for key, was, now, mine in rows.shown():
-        if any(row in free for row in mine.row.split("\n")):
+        if free and any(row in free for row in mine.row.split("\n")):
             continue
         if now:
             rows.agree(was, now, mine, _edited_row(key, was, now, mine))
@@ -268,8 +268,9 @@ def _rows_before_stored(base: str, machine: str, person: str, free: Container[st
 
 def _says_same(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine) -> bool:
     """Check whether the person's line says what the machine's says, perhaps in another form."""
-    is_untouched = was is not None and _form(mine) == _form(was)
-    return _form(mine) == _form(now) or (key[0] in "KM" and mine.fact == now.fact and not is_untouched)
+    if _form(mine) == _form(now):
+        return True
+    return key[0] in "KM" and mine.fact == now.fact and not (was is not None and _form(mine) == _form(was))
 
 
 def _edited_row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine) -> str:
