@@ -138,6 +138,11 @@ class WorkProgress:
     total: int
 
     @property
+    def words(self) -> str:
+        """The numbers in words, as in `2 of 5 done`; empty if there is nothing below the item."""
+        return f"{self.done} of {self.total} done" if self.total else ""
+
+    @property
     def share(self) -> float:
         """`done` divided by `total`, 0 to 1; 0 if there are no leaves."""
         return self.done / self.total if self.total else 0.0

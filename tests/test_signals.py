@@ -9,6 +9,8 @@ import pytest
 from orchestra_mem import OrchestratorContextManager
 from orchestra_mem.core.context.window import Crossing
 from orchestra_mem.types import Operation
+from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.memories import edit
 
 CONFIG = {"orchestrator": {"context_window": {"max_tokens": 4_096}}}
 
@@ -46,6 +48,30 @@ def test_refreshes_and_thresholds_are_told(memory: OrchestratorContextManager) -
     while "refreshed" not in heard:
         memory.record_operation("note", {"text": "a short note"}, 400)
     assert heard[:3] == ["warning", "refresh", "refreshed"]
+
+
+def test_an_edit_of_facts_or_of_work_items_is_told(memory: OrchestratorContextManager) -> None:
+    """Subscribers are notified once after each edit that adds or changes facts, work items or both."""
+    heard: list[str] = []
+
+    def edited(sender: object) -> None:
+        heard.append("edited")
+
+    memory.events.documents_edited.connect(edited)
+    memory.state.create(WorkKind.TASK, "Paint the door")
+    memory.refresh()
+    state, plan = (memory.episodic_memory.path(name) for name in ("project_state", "work_plan"))
+    edit(plan, ("- [ ] #1 Paint", "- [x] #1 Paint"))
+    assert memory.state.item(1).status is WorkStatus.DONE
+    assert len(heard) == 1
+    edit(state, ("## Rules\n\n- None", "## Rules\n\n- We use oak."))
+    memory.refresh()
+    assert len(heard) == 2
+    edit(plan, ("#1 Paint the door", "#1 Paint the gate"))
+    edit(state, ("We use oak", "We use pine"))
+    memory.refresh()
+    memory.refresh()
+    assert len(heard) == 3
 
 
 def test_a_failing_subscriber_is_isolated_logged_and_counted(

@@ -74,8 +74,8 @@ def operation_item(entry: Entry, whole_from: int = 0, holding: Container[int] = 
 def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], weights: Mapping[str, float]) -> list[Item]:
     """Make an item of each section of a document, except for sections without content.
 
-    A shortened section keeps the lines with the weightiest facts; `weights` are those of the facts, by number, below 0
-    for facts that no longer hold.
+    A shortened section keeps the lines with the weightiest facts, of equal ones the last; `weights` are those of the
+    facts, by number, below 0 for facts that no longer hold.
     """
     items: list[Item] = []
     priorities = _entry_priorities(blocks) if part is Part.DECISIONS else {}

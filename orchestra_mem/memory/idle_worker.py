@@ -123,7 +123,7 @@ class IdleWorker:
             if (unread := life.unread) >= least or (unread and self._drafts_wanted):
                 with life.documents.held(timeout_s=0) as free:
                     if free:
-                        life.read_edits(waits=False)  # first, as edits hold for the same words in later operations
+                        life.read_new_edits(waits=False)  # first, as edits hold for the same words in later operations
                         life.extract_facts(_OPERATIONS)
                 self._drafts_wanted = life.unread < unread  # no progress: others write, or the disk refuses
             elif self._drafts_wanted:

@@ -83,7 +83,7 @@ class Lifecycle:
             self._changes = changes
         if problem := self._parts.database.problem:
             self._parts.reporter.failed("database", StorageError(problem))
-        self._look_for_faults(self.read_edits(waits=waits))
+        self._look_for_faults(self.read_new_edits(waits=waits))
 
     def _catch_up(self, *, waits: bool = True) -> None:
         """Update working memory from the event log: new sessions, and operations and spills of other processes."""
@@ -114,8 +114,8 @@ class Lifecycle:
         self._parts.working.clear()
         self._parts.epochs.end_epochs()
 
-    def read_edits(self, *, waits: bool = True) -> Mapping[str, object]:
-        """Record in the ledger how people changed documents since the last call. Return the documents' states."""
+    def read_new_edits(self, *, waits: bool = True) -> Mapping[str, object]:
+        """Apply people's edits since the last call to facts and work items. Return the documents' states."""
         states = self._parts.episodic.states()
         saved = states != self._seen_documents or self._parts.episodic.writers[0].retry_due
         if saved and self.session is None:
@@ -321,7 +321,7 @@ class Lifecycle:
         """Write the documents. If somebody saves a document meanwhile, read the edit and try again."""
 
         def known() -> ProjectView:
-            self.read_edits()
+            self.read_new_edits()
             recent = [each.short for each in self._parts.working.entries() if not each.operation.is_not_understood]
             return self._parts.reporter.view(self.session.id if self.session else "", recent[-5:])
 
@@ -381,7 +381,8 @@ class Lifecycle:
     def resume(self) -> None:
         """Continue where the last process stopped, even if it crashed."""
         with self.documents.held():
-            self._look_for_faults(self.read_edits(waits=False))  # before numbers are given that stand in the documents
+            # Before numbers are given: they may stand in the documents already.
+            self._look_for_faults(self.read_new_edits(waits=False))
             with self._parts.reporter.skipping_unwritable(_SESSION_DOCUMENT):
                 self.documents.run(self._finish_flushes)
             self._changes, _ = self._parts.database.commit_count()

@@ -288,6 +288,7 @@ class MemoryParts:
             documents["the session document"] = _, file = self.session.change_token(session)
             files.append(file)
         latest = max((state.modified_ns for state in files if isinstance(state, FileState)), default=0)
+        # The day belongs to the version: an answer to "what did we do yesterday?" is outdated the day after.
         version = self.database.commit_count(), tuple(documents.values()), self.clock().date()
         # A second save within the same tick would not change a document's state.
         is_sure = abs(time.time_ns() - latest) >= _TICK_NS

@@ -22,12 +22,19 @@ from orchestra_mem.catalog_types import (
     MemoryItem,
 )
 from orchestra_mem.serialize import from_microseconds, to_microseconds
-from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
+from orchestra_mem.stores.statements import FreeText, Stored, Table, limit_of, matching
 
 _NEW_ID = {"id": "nullif(?, 0)"}
 _ITEMS = Table("memory_items", MemoryItem, write={"number": "nullif(?, 0)"})
 _EXCHANGES = Table("exchanges", Exchange, write=_NEW_ID)
 _AUDIT = Table("audit", AuditEntry, write=_NEW_ID)
+FREE_TEXT = (
+    FreeText("memory_items", ("ci_source", "summary", "content"), json=("tags", "references")),
+    FreeText("memory_tags", ("ci_source", "tag")),
+    FreeText("memory_references", ("reference",)),
+    FreeText("exchanges", ("agent", "message", "answer", "error")),
+    FreeText("audit", ("agent", "detail")),
+)
 _MOST_CLAUSES = 500  # limit on the words of a text search, as SQLite nests at most 1,000 conditions
 _CHANGE, _MOVE, _CLEANUP = "change", "last move", "last cleanup"
 _SET = "INSERT INTO catalog_state VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.serialize import from_microseconds
-from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
+from orchestra_mem.stores.statements import FreeText, Stored, Table, limit_of, matching
 from orchestra_mem.types import STORED_ITEM, Operation, OperationFilter, Session, WindowRefresh
 
 SESSION_NUMBER = "(SELECT number FROM sessions WHERE id = ?)"
@@ -19,6 +19,10 @@ _OPERATIONS = Table(
 _DRAFTS = Table("operations", Operation, but=("id", "session"))
 _SESSIONS = Table("sessions", Session)
 _REFRESHES = Table("refreshes", WindowRefresh)
+FREE_TEXT = (
+    FreeText("operations", ("type", "agent", "idempotency_key"), json=("data",)),
+    FreeText("sessions", ("closing",)),
+)
 _IS_SHOWN = f"(type <> '{STORED_ITEM}' OR idempotency_key IS NULL)"
 _LIVE = "WHERE status = 'active' ORDER BY number DESC LIMIT 1"
 # A single statement takes one round trip to a server. It returns no row if no session is live or the key is known.

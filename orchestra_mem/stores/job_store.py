@@ -9,7 +9,7 @@ from datetime import datetime
 from orchestra_mem.job_types import STALLED, Job, JobState, SummaryDraft, Trial, TrialVerdict
 from orchestra_mem.stores.event_log import SESSION_NUMBER
 from orchestra_mem.stores.ledger import Ledger, details_of
-from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
+from orchestra_mem.stores.statements import FreeText, Stored, Table, limit_of, matching
 from orchestra_mem.types import Summary
 
 _JOBS = Table("jobs", Job)
@@ -17,6 +17,11 @@ _DRAFTS = Table("summary_drafts", SummaryDraft)
 # What a draft changes in its summary.
 _BETTER = ("text", "tokens", "method", "must_keeps", "put_back", "verdict", "seconds")
 _TRIALS = Table("model_trials", Trial)
+FREE_TEXT = (
+    FreeText("jobs", ("error",)),
+    FreeText("summary_drafts", ("base", "text"), json=("put_back",)),
+    FreeText("model_trials", ("fault",)),
+)
 # Older trials say nothing about the current model.
 _TRIALS_KEPT = 5_000
 _LEAD = "background"

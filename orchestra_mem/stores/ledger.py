@@ -17,7 +17,7 @@ from orchestra_mem.core.documents.signature import digest
 from orchestra_mem.core.summaries.kept import kept_numbers, with_states
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.stores.event_log import SESSION_NUMBER
-from orchestra_mem.stores.statements import SqlDatabase, Stored, Table, limit_of, matching
+from orchestra_mem.stores.statements import FreeText, SqlDatabase, Stored, Table, limit_of, matching
 from orchestra_mem.types import MustKeep, MustKeepKind, MustKeepStatus, Notice, ReadDocument, Summary, WrittenDocument
 
 # Fields of a summary that are stored in one JSON column, which omits the empty fields of `_RARE`.
@@ -38,6 +38,13 @@ _LEFT_LONG_AGO = (
     "size FROM documents_left WHERE name = ?) WHERE size > ?)"
 )
 _NOTICES = Table("notices", Notice)
+FREE_TEXT = (
+    FreeText("summaries", ("text",), json=("details",), keys=("dropped", "put_back", "document")),
+    FreeText("must_keeps", ("text", "found"), json=("identifiers",)),
+    FreeText("documents", ("written", "document", "pending", "pending_document")),
+    FreeText("documents_read", ("text",)),
+    FreeText("notices", ("text",)),
+)
 _NEWEST = (
     "SELECT asked.value, (SELECT json_group_array(fact) FROM "
     "(SELECT fact FROM must_keep_words WHERE word = CAST(asked.value AS BIGINT) ORDER BY fact DESC LIMIT ?) AS newest) "

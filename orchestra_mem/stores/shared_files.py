@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestra_mem.errors import DocumentConflictError
-from orchestra_mem.stores.statements import Stored, Table
+from orchestra_mem.stores.statements import FreeText, Stored, Table
 from orchestra_mem.types import SharedFile
 
 _FILES = Table("shared_files", SharedFile)
+FREE_TEXT = (FreeText("shared_files", ("text",)),)
 # Bytes that are not UTF-8 are lone surrogates in a text. PostgreSQL stores none: private-use characters replace them.
 # Regular expressions, as most texts have no surrogates: `str.translate` takes 30 times as long on such texts.
 _GIVEN, _HELD = re.compile("[\udc80-\udcff]"), re.compile("[\U0010fe80-\U0010feff]")

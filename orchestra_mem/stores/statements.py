@@ -66,6 +66,21 @@ def matching(conditions: Mapping[str, object], *more: tuple[str, object]) -> tup
     return f" WHERE {' AND '.join(clauses)}" if clauses else "", values
 
 
+class FreeText(NamedTuple):
+    """Columns of a table that hold words of people or agents. Only they are searched for secrets and rewritten.
+
+    All other columns hold words of the program, such as states, times, digests and names of documents; without these, a
+    row could not be read. `plain` columns hold text, `json` columns JSON. `keys`: Keys of a JSON object whose values
+    are such words; empty if the entire value is. `where`: SQL condition for the rows in which the columns hold words.
+    """
+
+    table: str
+    plain: tuple[str, ...] = ()
+    json: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    where: str = "1 = 1"
+
+
 class Table(Generic[Record]):
     """A table whose rows are records of one dataclass: by default, each field is a column of the same name.
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import product
 
 from orchestra_mem.core.work.wording import search_text, search_words
-from orchestra_mem.stores.statements import Stored, Table, limit_of, matching
+from orchestra_mem.stores.statements import FreeText, Stored, Table, limit_of, matching
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
 _NEW_ID = {"id": "nullif(?, 0)"}
@@ -24,6 +24,14 @@ _ITEMS = Table(
     write=_NEW_ID,
 )
 _EVENTS = Table("work_events", WorkEvent, write=_NEW_ID)
+FREE_TEXT = (
+    FreeText("work_items", ("title", "description", "assignee"), json=("acceptance",)),
+    FreeText("work_events", ("reason",)),
+    FreeText(
+        "work_events", ("before", "after"), where="field IN ('title', 'description', 'assignee', 'created', 'note')"
+    ),
+    FreeText("work_events", json=("before", "after"), where="field = 'acceptance'"),
+)
 _ORDER = "priority, rank, id"
 _BACKLOG = f"ORDER BY {_ORDER}"
 _MAX_CLAUSES = 32  # search words with a condition each; further words share one, as a statement's size is limited

@@ -61,8 +61,8 @@ class CatalogDocuments(EditedDocuments):
         """Create the writer of the documents."""
         writer = DocumentWriter(
             ledger=self.ledger, store=self.store, clock=self.catalog.clock, names=self._agents, numbered=self._numbered,
-            told=self._told, path=lambda name: self.folder / f"{shown_name(name)}.md", by_people=self._by_people,
-            keep_versions=self.keep_versions, hidden=self._hidden,
+            wordings_by_number=self._wordings, path=lambda name: self.folder / f"{shown_name(name)}.md",
+            by_people=self._by_people, keep_versions=self.keep_versions, hidden=self._hidden,
         )  # fmt: skip
         super().__init__(writer)
         # The items of a lost database are in its documents.
@@ -81,7 +81,7 @@ class CatalogDocuments(EditedDocuments):
         known = {squeeze(item.content): f"M{item.number}" for item in items if item.author is Author.PERSON}
         return with_numbers(name, text, lambda said: known.get(read_line(said).content)) if known else text
 
-    def _told(self, name: str) -> dict[str, list[str]]:
+    def _wordings(self, name: str) -> dict[str, list[str]]:
         items = self.items.items(ItemFilter(agents=[self._agents()[name]], statuses=tuple(ItemStatus)))
         return {f"M{item.number}": [visible(item.content)] for item in items}
 

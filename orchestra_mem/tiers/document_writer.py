@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from math import inf
 from pathlib import Path
 
 from orchestra_mem.core.documents.alignment import split_lines
-from orchestra_mem.core.documents.conflicts import find_conflicts, mark
-from orchestra_mem.core.documents.fact_lines import with_numbers_last
-from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys, with_removed_items, without_unlisted
-from orchestra_mem.core.documents.plan_lines import has_work
+from orchestra_mem.core.documents.conflicts import mark
+from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys
 from orchestra_mem.core.documents.signature import (
     digest,
     is_later,
     is_same,
-    signers,
     timeless,
     with_later_time,
     written_at,
@@ -44,8 +40,6 @@ PATIENCE_S = 2.0  # how long a read or an opening waits for others to write docu
 _AGAIN_S = 1.5  # seconds until a busy document is read again
 # How long a save without front matter is told of, unless the document is saved again or is gone.
 _TOLD_FOR = timedelta(days=1)
-# The database stores this character for each byte that is not UTF-8.
-_UNREADABLE = "\ufffd"
 _LOST = (
     "{0} was {1}, without {2} of people's lines; `orchestra-mem history {3}` lists its earlier texts, and `restore` "
     "brings one back"
@@ -71,11 +65,6 @@ class DocumentWriter(EditOrigins):
     Safe to share between threads and processes: a write takes a lock and fails if the file has changed meanwhile.
 
     Attributes:
-        numbered: Takes a document's name and text; returns the text with the numbers of facts or items added to lines
-            that people wrote. All other bytes stay.
-        told: Takes a document's name; returns the wordings of the ledger's facts and items, to find them in a text that
-            another ledger has numbered.
-        by_people: Takes numbers such as `K12` or `#5`; returns those whose facts or items people wrote or removed.
         keep_versions: Number of versions written by the machine that are kept per document.
         hidden: Takes numbers of catalog items; returns those of items that are hidden, but not purged.
     """
@@ -83,9 +72,6 @@ class DocumentWriter(EditOrigins):
     clock: Clock
     path: Callable[[str], Path]
     names: Callable[[], Collection[str]]
-    numbered: Callable[[str, str], str]
-    told: Callable[[str], Mapping[str, Sequence[str]]]
-    by_people: Callable[[Collection[str]], set[str]]
     keep_versions: int
     hidden: Callable[[Collection[str]], set[str]] = lambda numbers: set()
     _is_busy: bool = field(default=False, init=False)
@@ -119,7 +105,7 @@ class DocumentWriter(EditOrigins):
 
     def _is_read(self, name: str, current: str, last: WrittenDocument) -> bool:
         """Check whether a document is unchanged since it was last read, or written by the machine."""
-        if read := self._read_since(name, last):
+        if read := self.read_since(name, last):
             return digest(current) == read.file
         return current == last.left or digest(current) == last.digest
 
@@ -138,18 +124,15 @@ class DocumentWriter(EditOrigins):
     def _texts(self) -> dict[str, EditedText]:
         texts: dict[str, EditedText] = {}
         for name, current, last in self._standing():
-            before, said, brings = self._edit_of(name, current, last)
-            base = last.text or ""
-            work = has_work(base) or (brings and has_work(said))
-            texts[name] = EditedText(base=base, before=before, said=said, digest=digest(current), has_work=work)
+            texts[name] = self.edited(name, current, last)
             if not self._is_read(name, current, last):
                 self.ledger.resolve_notices(name, self.clock())
-                self._keep_replaced(name, current, said, last)
+                self._keep_replaced(name, current, texts[name].said, last)
         return texts
 
     def _keep_replaced(self, name: str, current: str, said: str, last: WrittenDocument) -> None:
         """Keep the texts of an edit of an older text; tell how many lines of people an older file takes away."""
-        is_old, read = written_at(said) != written_at(current), self._read_since(name, last)
+        is_old, read = written_at(said) != written_at(current), self.read_since(name, last)
         is_back = digest(current) == last.digest or (is_old and self.is_known(name, current))
         if read and (is_old or is_back) and digest(self.newest(name)) != read.file:
             self._keep(name, read.text, last, VersionReason.EDIT)
@@ -158,62 +141,6 @@ class DocumentWriter(EditOrigins):
         # The same editor may later save a change of this text, or undo back to it: keep it to compare with.
         if is_old and self.newest(name) != current:
             self._keep(name, current, last, VersionReason.EDIT)
-
-    def _read_since(self, name: str, last: WrittenDocument) -> ReadDocument | None:
-        """Return the document as last read, None if the machine has written it since."""
-        read = self.ledger.last_read(name)
-        return read if read.base == digest(last.text or "") else None
-
-    def last_written(self, name: str, current: str | None) -> WrittenDocument:
-        """Return the machine's last write of a document, also one that a killed process did not confirm."""
-        last = self.ledger.written(name)
-        if last.pending is not None and last.pending_left is not None and current is not None:
-            # If someone has edited the file since that write, its front matter still has the time of the write.
-            times = {written_at(current), written_at(last.pending_left)}
-            if last.pending_digest == digest(current) or (len(times) == 1 and times != {written_at(last.left or "")}):
-                return WrittenDocument(last.pending, last.pending_digest, last.pending_left)
-        return last
-
-    def _edit_of(self, name: str, current: str, last: WrittenDocument) -> tuple[str, str, bool]:
-        """Return a document before and after a person's edits, and whether it brings lines that the ledger lacks.
-
-        See `EditedText`. A text of this ledger that is later than all it knows was written before an older database was
-        put back; one that was there before the ledger, before the database was lost. What has changed in it, people
-        have changed, and its new lines bring their numbers along.
-        """
-        read = self._read_since(name, last)
-        # Earlier releases recorded what they read without its conflict blocks.
-        is_whole = read and len(find_conflicts(read.text)) == len(find_conflicts(current))
-        if read and is_whole and read.file == digest(current) and _UNREADABLE not in read.text:
-            return read.text, read.text, False  # no edits since the last read, whatever has changed in the ledgers
-        left = last.left or ""
-        before = read.text if read else left
-        from orchestra_mem.core.documents.foreign import taken_in, without_others_numbers
-
-        is_found = not left and (not read or written_at(read.text) == written_at(current))
-        if not is_found and self.is_other(name, current, last.text or ""):
-            return before, self.numbered(name, taken_in(current, before, self.told(name))), True
-        is_ahead = is_found or is_later(current, last.text or "")
-        if is_ahead:
-            before = without_unlisted(before, current)
-        newest = self.newest(name)
-        seen = newest if read and digest(newest) == read.file else left  # an older text may have been read last
-        is_newest = is_ahead or written_at(current) == written_at(left) == written_at(seen)
-        is_stale = not (last.left is None or is_newest)
-        opened = before
-        if is_stale:
-            is_again = written_at(current) == written_at(seen)  # the same old text was edited further
-            opened = self.numbered(name, seen if is_again else self.opened(name, current, left))
-        if self.ledger.key and signers(current) and not is_ahead:
-            current = without_others_numbers(current, (before, opened), partial(self.told, name))
-        person = with_numbers_last(self.numbered(name, current), before)
-        if not is_stale:
-            return before, person, is_ahead
-        from orchestra_mem.core.documents.document_merge import apply_stale_edit
-
-        keys = {key for key in owned_keys(person).values() if key[0] in "KM#"} - {*owned_keys(before).values()}
-        own = self.by_people(keys)
-        return with_removed_items(before, opened, person), apply_stale_edit(opened, before, person, own), False
 
     # Writing
 
@@ -269,7 +196,7 @@ class DocumentWriter(EditOrigins):
         if last != self.ledger.written(name):
             # A killed process did not confirm its write. Confirm it before the next announcement overwrites it.
             self._confirm(name, last.text or "", last.left or "")
-        read = self._read_since(name, last)
+        read = self.read_since(name, last)
         if read is not None and read.file not in (last.digest, digest(plan.current or "")):
             # The file with the person's edits is now empty or gone. An undo in their editor may bring this text back.
             self._keep_version(name, read.text, Author.PERSON, VersionReason.EDIT)
@@ -315,7 +242,7 @@ class DocumentWriter(EditOrigins):
             return _Plan(name=name, text=text, merged=text, current=current, last=last)
         if not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
-        _, said, _ = self._edit_of(name, current, last)
+        said = self.edited(name, current, last).said
         from orchestra_mem.core.documents.document_merge import merged
 
         keys = {key for key in owned_keys(said).values() if key[0] == "M"}

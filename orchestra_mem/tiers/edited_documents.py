@@ -135,7 +135,8 @@ class EditedDocuments:
 
     def _as_recorded(self, writer: DocumentWriter, current: str, old: str) -> str:
         """Return an old text with the machine's lines that only `current` has, without facts that have ended since."""
-        from orchestra_mem.core.documents.document_merge import apply_stale_edit, undone
+        from orchestra_mem.core.documents.document_merge import apply_stale_edit
+        from orchestra_mem.core.documents.opened_text import undone
 
         old = with_work_heading(old) if has_work(current) else old
         ended = {f"K{fact.id}" for fact in writer.ended(old, current) if fact.author is Author.MACHINE}

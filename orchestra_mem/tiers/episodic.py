@@ -177,7 +177,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         """Create the writer of the documents, and their short forms."""
         writer = DocumentWriter(
             ledger=self.ledger, store=self.store, clock=self.clock, names=lambda: self.only, numbered=self._numbered,
-            told=self._told, path=lambda name: self.folder / f"{name}.md", by_people=self._by_people,
+            wordings_by_number=self._wordings, path=lambda name: self.folder / f"{name}.md", by_people=self._by_people,
             keep_versions=self.keep_versions,
         )  # fmt: skip
         super().__init__(writer)
@@ -193,10 +193,10 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         known = {squeeze(fact.text): f"K{fact.id}" for fact in self.ledger.by_people() if not fact.operation}
         return with_numbers(name, text, known.get) if known else text
 
-    def _told(self, name: str) -> dict[str, Sequence[str]]:
+    def _wordings(self, name: str) -> dict[str, Sequence[str]]:
         """Return the wordings of all facts, and of the work items for the work plan, by number."""
         known = {f"K{fact.id}": (fact.text, fact.found) for fact in self.ledger.must_keeps()}
-        return {**known, **(self.work.told() if name == DocumentName.WORK_PLAN else {})}
+        return {**known, **(self.work.wordings_by_number() if name == DocumentName.WORK_PLAN else {})}
 
     def _by_people(self, numbers: Collection[str]) -> set[str]:
         """Return those of the numbers whose facts people wrote or removed, or whose work items' lines they deleted."""
@@ -206,11 +206,15 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         return out | {f"K{each.id}" for each in people if not each.operation or each.status is MustKeepStatus.REMOVED}
 
     def read_edits(self) -> int:
-        """Apply people's edits of the documents to the ledger and the work tracker; return the number of changed facts.
+        """Apply people's edits of the documents to the ledger and the work tracker.
+
+        Returns:
+            The number of facts and work items added, changed or removed.
 
         Raises:
             StorageError: a document cannot be read, or the ledger cannot be written.
         """
+        changed_items = 0
         with self.writers[0].reading() as texts:
             new, edited = fact_changes(texts, self.ledger, self.clock()) if texts else ([], [])
             if new or edited:
@@ -219,12 +223,12 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
             for name, text in texts.items():
                 text = replace(text, said=self._numbered(name, text.said))
                 if name == DocumentName.WORK_PLAN:
-                    self.work.read_edits(text)
+                    changed_items = self.work.apply_edits(text)
                 else:
                     self.ledger.note_read(name, text.as_read)
         with suppress(StorageError, NotFoundError):  # reported as the document's fault, or there is no work plan
-            self.work.look(self.text(DocumentName.WORK_PLAN))
-        return len(new) + len(edited)
+            self.work.note_shown_items(self.text(DocumentName.WORK_PLAN))
+        return len(new) + len(edited) + changed_items
 
     def update(self, known: Callable[[], ProjectView], reason: VersionReason) -> dict[str, StorageError]:
         """Rewrite all documents whose content has changed.

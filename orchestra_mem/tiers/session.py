@@ -309,7 +309,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
         return target
 
     def get_summary(self, max_tokens: int) -> str:
-        """Return the live document if it fits, else its newest summaries and entries that fit. Empty if none fits."""
+        """Return the live document if it fits, else its newest summaries and entries that fit; nothing is made anew."""
         text = self.readable_text(self.session)
         if self.counter.count(text) <= max_tokens:
             return text

@@ -1,4 +1,4 @@
-"""`StateManager`, the fourth tier: work items (milestones, epics, stories, tasks), their status and their history.
+"""`StateManager`, beside the tiers: work items (milestones, epics, stories, tasks), their status and their history.
 
 Rules for a single item live in `core/work`, rules between items in `state_change.py`.
 """

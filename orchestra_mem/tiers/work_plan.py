@@ -54,7 +54,7 @@ class WorkPlan:
     _shown: tuple[int, ...] = field(default=(), init=False)
     _seen: tuple[object, WorkView] | None = field(default=None, init=False)
     # Cache of `corrected`: the newest event's id, and corrected texts of blocks by their text in the document.
-    _told: tuple[int, dict[str, str]] = field(default_factory=lambda: (0, {}), init=False)
+    _corrected_texts: tuple[int, dict[str, str]] = field(default_factory=lambda: (0, {}), init=False)
 
     # Showing
 
@@ -78,31 +78,31 @@ class WorkPlan:
     def corrected(self, blocks: Sequence[Block]) -> tuple[Block, ...]:
         """Return blocks for a context: plan lines show their item's present state, outdated mentions are left out."""
         newest = self.tracker.events(limit=1)
-        if newest and self._told[0] != newest[-1].id:
-            self._told = newest[-1].id, {}
+        if newest and self._corrected_texts[0] != newest[-1].id:
+            self._corrected_texts = newest[-1].id, {}
+        # A `#` may also be a heading's. Corrected texts are cached, so a closer look would save nothing.
         return tuple(self._corrected(block) if newest and "#" in block.text else block for block in blocks)
 
     def _corrected(self, block: Block) -> Block:
-        if block.text not in self._told[1]:
+        if block.text not in self._corrected_texts[1]:
             is_work = block.level == 2 and block.title.strip().lower() in (BACKLOG, FUTURE)
             rows = [self._line_now(row) if is_work else row for row in block.text.split("\n")]
             now = [said for row in rows if (said := reference_now(row, self._status)) is not None]
-            self._told[1][block.text] = "\n".join(now)
-        return replace(block, text=self._told[1][block.text])
+            self._corrected_texts[1][block.text] = "\n".join(now)
+        return replace(block, text=self._corrected_texts[1][block.text])
 
     def _line_now(self, row: str) -> str:
         """Return a plan line with its item's present box, status and progress; return any other row unchanged."""
         line = parse_row(row.strip())
-        item = self._item(line.number) if line and line.number and line.told else None
+        item = self._item(line.number) if line and line.number and line.names_kind else None
         if line is None or item is None:
             return row
         blockers = self.tracker.blockers(item.id) if item.status.is_open and item.depends_on else ()
         waits = tuple(each.id for each in blockers)
-        progress = self.tracker.progress(item.id) if line.progress else None
-        told = f"{progress.done} of {progress.total} done" if progress and progress.total else ""
-        shown = item_line(item, waits_for=waits, progress=told)
+        progress = self.tracker.progress(item.id).words if line.progress else ""
+        shown = item_line(item, waits_for=waits, progress=progress)
         now = replace(
-            line, ticked=shown.ticked, struck=shown.struck, status=shown.status, waits_for=waits, progress=told
+            line, ticked=shown.ticked, struck=shown.struck, status=shown.status, waits_for=waits, progress=progress
         )
         if now == line:
             return row
@@ -130,7 +130,7 @@ class WorkPlan:
 
     # Reading
 
-    def told(self) -> dict[str, list[str]]:
+    def wordings_by_number(self) -> dict[str, list[str]]:
         """Return the title of each item by its number, such as `#5`, below its parent's title."""
         items = self.tracker.items(WorkFilter())
         titles = {item.id: squeeze(item.title) for item in items}
@@ -181,15 +181,18 @@ class WorkPlan:
         events = self.tracker.events(number) if self._status(number) is WorkStatus.CANCELLED else ()
         return [event.reason for event in events if event.field == "status"][-1:] == [TAKEN_OUT]
 
-    def read_edits(self, text: EditedText) -> None:
+    def apply_edits(self, text: EditedText) -> int:
         """Apply the edits made to the plan since it was last read, and record that it has been read.
+
+        Returns:
+            The number of changed work items.
 
         Raises:
             StorageError: The tracker or the ledger cannot be written.
         """
         if not text.has_work:
             self.ledger.note_read(_PLAN_FILE, text.as_read)
-            return
+            return 0
         from orchestra_mem.core.documents.plan_edits import plan_edits, with_item_numbers
         from orchestra_mem.tiers.work_plan_sync import WorkEditor
 
@@ -204,8 +207,9 @@ class WorkPlan:
             self.ledger.note_read(_PLAN_FILE, replace(text.as_read, text=said))
         if made:
             logger.info("applied edits of the work plan: %d changes of work items", len(made))
+        return len({event.item for event in made})
 
-    def look(self, text: str) -> None:
+    def note_shown_items(self, text: str) -> None:
         """Remember which items the plan shows, and resolve the plan's own notices once all lines have numbers."""
         read = self.ledger.last_read(_PLAN_FILE)
         said = read.text if read.file == digest(text) else text

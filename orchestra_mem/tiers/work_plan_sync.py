@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -120,14 +120,9 @@ class Overview:
 
     def _row(self, item: WorkItem, depth: int) -> PlanRow:
         waits = tuple(each.id for each in self._waits_for(item)) if item.status.is_open else ()
-        progress = self._counted(item) if not depth and self._below.get(item.id) else ""
+        progress = self._tracker.progress(item.id).words if not depth and self._below.get(item.id) else ""
         line = item_line(item, waits_for=waits, progress=progress, depth=depth)
         return PlanRow(line=line, remarks=self._remarks.get(item.id, ()))
-
-    def _counted(self, item: WorkItem) -> str:
-        """Return the progress below an item, as in `2 of 5 done`; empty if there is nothing below it."""
-        progress = self._tracker.progress(item.id)
-        return f"{progress.done} of {progress.total} done" if progress.total else ""
 
     def _waits_for(self, item: WorkItem) -> list[WorkItem]:
         if item.id not in self._blockers:
@@ -135,7 +130,8 @@ class Overview:
         return self._blockers[item.id]
 
     def _how_far(self, item: WorkItem) -> str:
-        return ", ".join(filter(None, [self._counted(item), f"@{item.assignee}" if item.assignee else ""]))
+        progress = self._tracker.progress(item.id).words
+        return ", ".join(filter(None, [progress, f"@{item.assignee}" if item.assignee else ""]))
 
     def _done(self) -> list[Mention]:
         """Return the items that were finished last and are still done, oldest first."""
@@ -287,10 +283,10 @@ class WorkEditor:
 
     def _change(self, edit: LineEdit) -> None:
         item, was = self.tracker.item(edit.number), edit.was
-        for name, new, before, meanwhile in (
-            ("title", edit.title, was.title, shown_title(item.title)),
-            ("priority", edit.priority, was.priority or NORMAL_PRIORITY, item.priority),
-            ("assignee", edit.assignee, was.assignee, item.assignee or ""),
+        for name, words, new, before, meanwhile in (
+            ("title", "title", edit.title, was.title, shown_title(item.title)),
+            ("priority", "priority", edit.priority, was.priority or NORMAL_PRIORITY, item.priority),
+            ("assignee", "assignee", edit.assignee, was.assignee, item.assignee or ""),
         ):
             if new in (None, meanwhile):
                 continue
@@ -298,7 +294,7 @@ class WorkEditor:
             self.tracker.change(item.id, **{name: value}, author=_PERSON)  # type: ignore[arg-type]
             if meanwhile != before:
                 said = f'"{meanwhile}"' if meanwhile else "none"
-                self.tell(item.id, f"{item.name}: its {name} had meanwhile become {said}; yours is kept")
+                self.tell(item.id, f"{item.name}: its {words} had meanwhile become {said}; yours is kept")
 
     def _wait(self, edit: LineEdit) -> None:
         item = self.tracker.item(edit.number)
@@ -335,14 +331,19 @@ class WorkEditor:
             self._move_on(self.tracker.item(number), status, "written")
 
     def _move_on(self, item: WorkItem, status: WorkStatus, word: str) -> None:
-        """Set a status by way of `pending` if need be. A ticked item waits only for items ticked in the same edit."""
+        """Set a status, by way of `pending` if there is no other way."""
         reason = _REASONS.get(status, f"{word} in work_plan.md")
-        open_ones = self.tracker.blockers(item.id) if status is WorkStatus.DONE else ()
-        waits = {each.id for each in open_ones} - self._ticked
+        path = [status] if status in TRANSITIONS[item.status] else [WorkStatus.PENDING, status]
+        with self._not_waiting(item) if status is WorkStatus.DONE else nullcontext():
+            for each in path:
+                self.tracker.set_status(item.id, each, reason=reason, author=_PERSON)
+
+    @contextmanager
+    def _not_waiting(self, item: WorkItem) -> Iterator[None]:
+        """Let a ticked item wait for nothing but items ticked in the same edit; restore its dependencies afterwards."""
+        waits = {each.id for each in self.tracker.blockers(item.id)} - self._ticked
         self.tracker.change(item.id, depends_on=[*{*item.depends_on} - waits], author=_PERSON)
-        if status not in TRANSITIONS[item.status]:
-            self.tracker.set_status(item.id, WorkStatus.PENDING, reason=reason, author=_PERSON)
-        self.tracker.set_status(item.id, status, reason=reason, author=_PERSON)
+        yield
         self.tracker.change(item.id, depends_on=item.depends_on, author=_PERSON)  # for when the tick is taken back
 
     def _take_out(self, line: PlanLine) -> None:

@@ -13,7 +13,7 @@ import pytest
 from orchestra_mem import ItemFilter, OrchestratorContextManager, open_memory
 from orchestra_mem.errors import StorageReadOnlyError
 from orchestra_mem.types import Json
-from orchestra_mem.work_types import WorkKind
+from orchestra_mem.work_types import WorkKind, WorkStatus
 
 # Invented, in the vendor's documented format; split in two, so that secret scanners do not report it.
 SECRET = "ghp_" + "R2x9mQ7vLk4TzW8sYb3NcD6fHj1PaE0uGi5B"
@@ -153,6 +153,81 @@ def test_secrets_that_are_there_already_are_found_and_taken_out(tmp_path: Path) 
         memory.refresh()
         assert memory.facts()
         assert memory.catalog.items(ItemFilter(tags=["juniper"]))
+
+
+@pytest.mark.parametrize("mode", ["mask", "drop"])
+def test_patterns_that_match_the_programs_own_words_leave_all_readable(tmp_path: Path, mode: str) -> None:
+    """Redacting with patterns for states and keys changes only what people and agents wrote."""
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.doctor.documents import find_secrets, redact_memory
+
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("note", 123_456)
+        operation = memory.record_operation("decision", {"text": "We decided to keep the pending box in the cellar."})
+        task = memory.state.create(WorkKind.TASK, "Paint the pending door", acceptance=["pending"], assignee="standing")
+        memory.state.set_status(task.id, WorkStatus.BLOCKED, reason="pending", operation=operation.id)
+        item = memory.catalog.store({"content": "the pending tea", "tags": ["pending", "tea"], "agent": "ada"})
+        memory.learn("What is pending?", "We decided to keep the tea.", agent="ada")
+        memory.refresh()
+        memory.flush_session()
+        facts, session = memory.facts(), memory.sessions()[0].id
+        summaries = memory.summaries(session)
+    words = r"pending|standing|machine|person|live|children|dropped|task|blocked|status|123456"
+    config = {"redaction": {"mode": mode, "patterns": {"own": words}}}
+    settings = load_settings(tmp_path, {}, config)
+    assert redact_memory(tmp_path, settings).texts > 0
+    left = [each.place for each in find_secrets(tmp_path, settings)]
+    assert [place for place in left if not place.startswith(str(tmp_path))] == []
+    with open_memory(tmp_path, config=config) as memory:
+        found = memory.state.item(task.id)
+        assert "pending" not in str([found.title, found.acceptance, found.assignee, memory.state.events()[0].after])
+        assert (found.status, found.created) == (WorkStatus.BLOCKED, task.created)
+        assert memory.state.undo(operation.id)[0].status is WorkStatus.PENDING
+        assert memory.operations()[0].data == 123_456
+        assert [(each.id, each.status) for each in memory.facts()] == [(each.id, each.status) for each in facts]
+        assert [each.source for each in memory.summaries(session)] == [each.source for each in summaries]
+        assert item.id in [each.id for each in memory.catalog.items(ItemFilter(tags=["tea"]))]
+        assert memory.audit()
+
+
+# Columns with text that are not declared as `FreeText`, by table.
+PROGRAMS_OWN = {
+    "audit": "call outcome items",
+    "catalog_state": "name",
+    "documents": "name digest pending_digest",
+    "documents_left": "name",
+    "documents_read": "name base file",
+    "jobs": "subject state owner",
+    "leases": "name owner",
+    "memory_items": "id type author status superseded_by digest summary_method",
+    "model_trials": "model content verdict subject",
+    "must_keep_counts": "kind status",
+    "must_keeps": "kind status author",
+    "notices": "subject",
+    "project_keys": "name",
+    "sessions": "id status archive",
+    "shared_files": "name moved_to machine",
+    "summaries": "method",
+    "summary_drafts": "method must_keeps verdict",
+    "work_counts": "kind status",
+    "work_events": "author field",
+    "work_items": "kind status folded",  # `folded` is derived from the title and the description
+    "write_leases": "name holder",
+}
+
+
+def test_each_column_with_text_is_free_or_is_the_programs(tmp_path: Path) -> None:
+    """A new column with text must be declared as `FreeText`, or be listed here as one without words of people."""
+    from orchestra_mem.build import load_settings
+    from orchestra_mem.build.storage import open_database
+    from orchestra_mem.stores import FREE_TEXT
+
+    with open_memory(tmp_path), closing(open_database(tmp_path / ".obra", load_settings(tmp_path, {}))) as database:
+        columns = {(table, each) for table, names in database.tables().items() for each, text in names.items() if text}
+    free = {(each.table, column) for each in FREE_TEXT for column in (*each.plain, *each.json)}
+    own = {(table, column) for table, columns in PROGRAMS_OWN.items() for column in columns.split()}
+    assert columns - free == own
+    assert free <= columns
 
 
 def test_words_that_a_person_wrote_and_deleted_can_be_forgotten(tmp_path: Path) -> None:

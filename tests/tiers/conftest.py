@@ -70,7 +70,7 @@ class Desk:
 
     @property
     def work(self) -> StateManager:
-        """The state of work."""
+        """The state of work. Reading this property applies the edits that are saved but not read yet."""
         return self.memory.state
 
     def paper(self, name: DocumentName) -> Paper:

@@ -7,7 +7,7 @@ import json
 import sqlite3
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -18,8 +18,9 @@ from orchestra_mem.core.catalog.tags import tag_key
 from orchestra_mem.core.work.wording import search_text
 from orchestra_mem.errors import StorageError
 from orchestra_mem.serialize import dump_json
-from orchestra_mem.stores import CatalogStore, SqlDatabase
+from orchestra_mem.stores import FREE_TEXT, CatalogStore, SqlDatabase
 from orchestra_mem.stores.ledger import unpack_text
+from orchestra_mem.stores.statements import FreeText
 from orchestra_mem.types import Json
 
 _AT_ONCE = 1_000
@@ -123,32 +124,48 @@ PACKED = "documents_left"
 
 
 class StoredText(NamedTuple):
-    """A text in a row of a table; `value` is parsed if the text is JSON. `key`, `row` and `stored` identify the row."""
+    """A free text in a row of a table: `value` has its words. `key`, `row` and `stored` identify the row."""
 
-    table: str
+    free: FreeText
     key: str
     column: str
     row: int | str
     stored: str
     value: Json
-    is_json: bool
 
     @property
     def place(self) -> str:
         """The table, row and column, as shown to people."""
-        return f"{self.table} {self.row}, {self.column}"
+        return f"{self.free.table} {self.row}, {self.column}"
+
+    def with_words(self, words: Any) -> str:
+        """Return the text to store if `value` becomes `words`."""
+        if self.column not in self.free.json:
+            return str(words)
+        if self.free.keys:
+            known = json.loads(self.stored)
+            words = known | {name: word for name, word in zip(self.free.keys, words, strict=True) if name in known}
+        return dump_json(words)
 
 
 def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
-    """Yield the non-empty texts of all tables; the key of each row comes after its other texts."""
-    for table, columns in database.tables().items():
-        key = next((name for name in ("number", "id", "name", "item") if name in columns), next(iter(columns)))
-        texts = sorted((name for name, is_text in columns.items() if is_text), key=lambda name: name == key)
+    """Yield the non-empty texts of all columns that hold words of people or agents."""
+    tables = database.tables()
+    for free in FREE_TEXT:
+        texts = (*free.plain, *free.json)
+        key = next(name for name in ("number", "id", "name", "item", "summary") if name in tables[free.table])
         names = ", ".join(f'"{name}"' for name in (key, *texts))
-        for row, *values in database.rows(f"SELECT {names} FROM {table} ORDER BY {key}"):
-            for column, value in zip(texts, values, strict=True):
-                if value:
-                    yield StoredText(table, key, column, row, value, *_parsed(value))
+        for row, *values in database.rows(f"SELECT {names} FROM {free.table} WHERE {free.where} ORDER BY {key}"):
+            for column, stored in zip(texts, values, strict=True):
+                if stored:
+                    value = _words(stored, free.keys) if column in free.json else stored
+                    yield StoredText(free, key, column, row, stored, value)
+
+
+def _words(stored: str, keys: Sequence[str]) -> Json:
+    """Return a JSON value; with `keys`, the list of their values in the JSON object."""
+    value = json.loads(stored)
+    return [value.get(key) for key in keys] if keys else value
 
 
 def former_texts(database: SqlDatabase) -> Iterator[tuple[int, str | None]]:
@@ -161,19 +178,18 @@ def former_texts(database: SqlDatabase) -> Iterator[tuple[int, str | None]]:
 
 
 def rewrite(database: SqlDatabase, change: Change) -> int:
-    """Apply `change` to all stored texts in one transaction; return the number of changed texts.
+    """Apply `change` to the words of people and agents in one transaction; return the number of changed texts.
 
     Shared documents are skipped: they need a new revision, which the document store writes. A former text of a document
     is deleted instead of changed. The old texts remain in the file until it is compacted.
     """
     count = 0
     with database.transaction("redact") as connection:
-        for text in [each for each in stored_texts(database) if each.table != "shared_files"]:
+        for text in [each for each in stored_texts(database) if each.free.table != "shared_files"]:
             changed = change(text.value)
             if changed != text.value:
-                query = f'UPDATE {text.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'
-                stored = dump_json(changed) if text.is_json else changed
-                connection.execute(query, (stored, text.row, text.stored))
+                query = f'UPDATE {text.free.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'
+                connection.execute(query, (text.with_words(changed), text.row, text.stored))
                 _derive(database, text)
                 count += 1
         for number, former in former_texts(database):
@@ -185,22 +201,13 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
 
 def _derive(database: SqlDatabase, text: StoredText) -> None:
     """Rebuild the search data derived from a changed text: `change` may miss a secret that is in lower case there."""
-    if text.table == "work_items":
+    if text.free.table == "work_items":
         found = database.rows("SELECT title, description FROM work_items WHERE id = ?", [text.row])[0]
         database.write("redact", "UPDATE work_items SET folded = ? WHERE id = ?", [search_text(*found), text.row])
-    elif text.table == "must_keeps":  # the next fact brings the index of their words up to date
+    elif text.free.table == "must_keeps":  # the next fact brings the index of their words up to date
         database.write("redact", "DELETE FROM must_keep_words WHERE fact = ?", [text.row])
         database.write("redact", "UPDATE must_keeps SET indexed = 0 WHERE id = ?", [text.row])
-    elif text.table == "memory_items" and text.column in ("tags", "references"):
+    elif text.free.table == "memory_items" and text.column in ("tags", "references"):
         catalog = CatalogStore(database)
         for item in catalog.by_number([int(text.row)]):
             catalog.file_item(item, [tag_key(tag) for tag in item.tags])
-
-
-def _parsed(value: str) -> tuple[Json, bool]:
-    if value[:1] in '{["':
-        try:
-            return json.loads(value), True
-        except (ValueError, RecursionError):
-            pass
-    return value, False

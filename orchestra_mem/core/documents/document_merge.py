@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -18,21 +18,22 @@ from orchestra_mem.core.documents.conflicts import Conflict, Merged, mark
 from orchestra_mem.core.documents.fact_lines import LooseFacts
 from orchestra_mem.core.documents.markdown import PIN, as_typed, front_matter_fault, split_blocks, without_front_matter
 from orchestra_mem.core.documents.merge import merge
+from orchestra_mem.core.documents.opened_text import ancestor, nearest, shared
 from orchestra_mem.core.documents.owned_lines import (
     OwnedLine,
+    at_line,
     by_identity,
     free_rows,
     is_machines,
     owned_keys,
     owned_lines,
+    with_rows,
 )
 from orchestra_mem.core.documents.plan_edits import merged_line
 from orchestra_mem.core.documents.plan_lines import has_work, plan_lines, render_line, with_work_heading
 from orchestra_mem.core.documents.signature import Copy, is_later
 from orchestra_mem.core.text import squeeze
 
-# Largest saved change, in lines, that an editor may have undone before its next save.
-_MOST_TAKEN_BACK = 4
 # Separates a `- None` line from the name of its section, during a merge only. No document contains this character.
 _MARK = "\0"
 _LIST_MARK = re.compile(r"\A(?:[-*+]|\d{1,9}[.)]) ")
@@ -69,7 +70,7 @@ def merged(base: str | None, machine: str, person: str, ended: Container[str] = 
         # The person removed the front matter, or damaged it beyond recognition: keep it so, do not merge the machine's.
         base, machine = without_front_matter(base), without_front_matter(machine)
     if base != person:
-        base, machine, person = _agreed(base, machine, person, ended=ended)
+        base, machine, person = _rows_once_stored(base, machine, person, ended).texts()
     rows = split_lines(machine)
     # Work lines take the machine's order: the work tracker already knows how a person reordered them. In a section of
     # the person's own they stay where they are.
@@ -93,65 +94,11 @@ def apply_stale_edit(opened: str, left: str, person: str, own: Container[str] = 
         left = _head(person) + left[len(_head(left)) :]
     had, has = Counter(free_rows(opened, own)), Counter(free_rows(left, own))
     free = {row for row in free_rows(person, own) if has[row] < max(1, had[row])}
-    base, left, person = _agreed(opened, left, person, free)
+    rows = _rows_before_stored(opened, left, person, free)
+    rows.settle_removed(lambda was, now: True)
+    base, left, person = rows.texts()
     base = "\n".join(row for row in base.split("\n") if row.removesuffix("\r") not in free)
     return _unmarked(merge(base, left, person, both=True)).text
-
-
-def ancestor(known: Sequence[str], text: str) -> str:
-    """Reconstruct the text that was edited into `text`, from the texts `known`, in the order of saving.
-
-    The editor last had the newest save that left a trace in `text`: a line that the save added is there, or a line that
-    the save removed is missing. A small change may also have been undone without a trace. If no save qualifies, the
-    editor had the oldest text. Lines of `text` that the newest text lacks count as restored; see `undone`.
-    """
-    lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
-    for (was, now), saved in reversed(list(zip(pairwise(counts), known[1:], strict=True))):
-        came, went = now - was, was - now
-        if came & lines or went - lines or (came + went).total() <= _MOST_TAKEN_BACK:
-            return undone(saved, known[-1], text)
-    return undone(known[0], known[-1], text)
-
-
-def nearest(known: Sequence[str], text: str) -> str:
-    """Return the text in `known` (in the order of writing) that differs from `text` in the fewest lines.
-
-    If the first of several is nearest, `text` may be older than all. Then no line may count as deleted; see `shared`.
-    """
-    lines, *counts = (Counter(filter(str.strip, split_lines(each))) for each in (text, *known))
-    distances = [((lines - count) + (count - lines)).total() for count in counts]
-    place = distances.index(min(distances))
-    return known[place] if place or known[0] == known[-1] else shared(known[-1], text)
-
-
-def shared(text: str, said: str) -> str:
-    """Reconstruct the unknown text that a person edited into `said`, given the machine's current `text`.
-
-    The result has the rows of `said` that are about work or also in `text`, so that nothing counts as deleted.
-    """
-    rows, keys = {*split_lines(text)}, owned_keys(said)
-    return "\n".join(
-        row
-        for place, row in enumerate(said.split("\n"))
-        if row.removesuffix("\r") in rows or keys.get(place, "K")[0] not in "KM"
-    )
-
-
-def undone(opened: str, later: str, said: str) -> str:
-    """Reconstruct the text that was edited into `said`, from the text that the editor had `opened` and a `later` one.
-
-    The result is the later text without lines that neither `opened` nor `said` has: the editor may never have had them.
-    Lines of `said` that the later text lacks were restored, for example by an undo, and count as new.
-    """
-    there = {*split_lines(opened), *split_lines(said)}
-    if there.issuperset(split_lines(later)):
-        return later
-    keys, known = owned_keys(later), {*owned_keys(said).values()}
-    return "\n".join(
-        row
-        for place, row in enumerate(later.split("\n"))
-        if not row.strip() or row.removesuffix("\r") in there or keys.get(place) in known
-    )
 
 
 def merge_people(opened: str, theirs: str, mine: str) -> Merged:
@@ -160,15 +107,19 @@ def merge_people(opened: str, theirs: str, mine: str) -> Merged:
     If both changed the same free lines, both versions are kept. If both reworded a fact or task, `mine` is kept and
     `theirs` reported as a conflict. If one deleted a fact or task that the other reworded, the reworded line is kept.
     """
-    reworded: list[tuple[str, str, str]] = []
-    found = _unmarked(merge(*_agreed(opened, theirs, mine, frozenset(), reworded), both=True))
+    rows = _rows_before_stored(opened, theirs, mine)
+    rows.settle_removed(lambda was, now: _words(was) == _words(now))
+    found = _unmarked(merge(*rows.texts(), both=True))
     places = {row: place for place, row in reversed([*enumerate(split_lines(found.text), 1)])}
     return Merged(
         text=found.text,
         conflicts=tuple(
-            Conflict(line=places[stands], base=was and f"{was}\n", machine=f"{other}\n", person=f"{stands}\n")
-            for was, other, stands in reworded
-            if stands in places
+            Conflict(
+                line=places[stands], base=f"{was.row}\n" if was else "", machine=f"{now.row}\n", person=f"{stands}\n"
+            )
+            for key, was, now, mine in rows.shown()
+            if now and len({*map(_words, filter(None, (was, now, mine)))}) == 2 + bool(was)
+            if (stands := _edited_row(key, was, now, mine)) in places
         ),
     )
 
@@ -221,66 +172,121 @@ def _head(text: str) -> str:
     return "".join(block.text for block in blocks[:first])
 
 
-def _agreed(
-    base: str,
-    machine: str,
-    person: str,
-    free: Container[str] | None = None,
-    reworded: list[tuple[str, str, str]] | None = None,
-    ended: Container[str] = (),
-) -> tuple[str, str, str]:
-    """Return the three texts with a common row for each identity that both machine and person have.
+class _Rows:
+    """The lines of a merge's three texts by identity, and new rows by place for each text; see `with_rows`."""
 
-    An unchanged row that the machine no longer has is removed, but not above a person's notes. A fact or work item that
-    the person removed comes back if the machine still has it, unless `free` is given, or a row that is no list item has
-    the fact. `free`: The person's rows that must not change; None if the person's edits are already in the ledgers.
-    `reworded`: List to extend with the rows that both sides reworded, as (base, machine, kept). `ended`: See `merged`.
+    def __init__(self, base: str, machine: str, person: str) -> None:
+        if has_work(machine):
+            base, person = with_work_heading(base), with_work_heading(person)
+        self.base_text, self.machine_text, self.person_text = base, machine, person
+        self._lines = _lines(base, machine, person)
+        self._old, self._new, self.own = (by_identity((x.key, x) for x in each if x.key) for each in self._lines)
+        self.base: dict[int, str | None] = {}
+        self.machine: dict[int, str | None] = {}
+        self.person: dict[int, str | None] = {}
+
+    def shown(self) -> Iterator[tuple[str, OwnedLine | None, OwnedLine | None, OwnedLine]]:
+        """Yield each identity that the person's text shows, with its lines in the base, the machine's and that text."""
+        for key, copies in self.own.items():
+            was, now = (each[key][0] if key in each else None for each in (self._old, self._new))
+            mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
+            # An edited mention changes no work item and no fact, so it stays as the person's own line.
+            if not (key[0] == "@" and " " in key and was and _form(mine) != _form(was)):
+                yield key, was, now, mine
+
+    def agree(self, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, row: str) -> None:
+        """Give the lines of an identity that machine and person show the same row."""
+        self.machine |= at_line(now, row)
+        self.person |= at_line(mine, row)
+        self.base |= at_line(was, row) if was else {}
+
+    def settle_removed(self, stays_away: Callable[[OwnedLine, OwnedLine], bool]) -> None:
+        """Settle what the person removed: let lines stay away, or come back if the machine has them.
+
+        Args:
+            stays_away: Takes the lines of the base and of the machine; returns whether the line stays away.
+        """
+        for key in self._old.keys() - self.own.keys():
+            was, now = self._old[key][0], self._new[key][0] if key in self._new else None
+            if now and stays_away(was, now):
+                self.base |= at_line(was, now.row)
+            else:  # the base lacks it, so a line of the machine counts as an addition
+                self.base |= at_line(was, None) | dict.fromkeys(_below_entry(was, self.base_text, self.person_text))
+
+    def texts(self) -> tuple[str, str, str]:
+        """Return the base, the machine's and the person's text with their new rows."""
+        for changed, lines in zip((self.base, self.machine, self.person), self._lines, strict=True):
+            for line in lines:
+                if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
+                    changed[line.place] = f"{shown}{_MARK}{line.section}"
+        return (
+            with_rows(self.base_text, self.base),
+            with_rows(self.machine_text, self.machine),
+            with_rows(self.person_text, self.person),
+        )
+
+
+def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str]) -> _Rows:
+    """Give lines common rows if the ledgers have the person's edits, and the machine's text shows them; see `merged`.
+
+    A fact or work item that the person removed comes back if the machine still has it, unless a row that is no list
+    item has the fact. A row that the machine no longer has is removed, but not above a person's notes.
     """
-    ahead = free is not None
-    if has_work(machine):
-        base, person = with_work_heading(base), with_work_heading(person)
-    lines = _lines(base, machine, person)
-    old, new, own = (by_identity((line.key, line) for line in each if line.key) for each in lines)
-    in_base, in_machine, in_person = rows = [dict[int, str | None](), dict[int, str | None](), dict[int, str | None]()]
-    for key, copies in own.items():
-        was, now = (each[key][0] if key in each else None for each in (old, new))
-        mine = next((each for each in copies if was and _form(each) == _form(was)), copies[0])
+    rows = _Rows(base, machine, person)
+    for key, was, now, mine in rows.shown():
+        is_work = key[0] in "#@" and " " not in key  # no mention in another list
+        if now:
+            rows.agree(was, now, mine, mine.row if _says_same(key, was, now, mine) else _machines_row(now, mine))
+        elif (key[0] == "K" or key in ended or is_work) and _has_notes(rows.person_text, mine):
+            rows.base |= at_line(was, None) if was else {}
+            rows.person |= at_line(mine, _ITEM.sub(_STRUCK, mine.row)) if key in ended or key[0] == "@" else {}
+        elif was:
+            rows.base |= at_line(was, mine.row if key[0] == "#" or _form(mine) == _form(was) else None)
+        elif key[0] == "@" and is_work:
+            rows.person |= dict.fromkeys([place for copy in rows.own[key] for place in copy.places])
+    loose = LooseFacts([rows.person_text])
+    rows.settle_removed(lambda was, now: _stays_away(was, now, loose))
+    return rows
+
+
+def _rows_before_stored(base: str, machine: str, person: str, free: Collection[str] = ()) -> _Rows:
+    """Give lines common rows if no ledger has the person's edits yet: what the person changed stays.
+
+    Lines that the person removed are not settled. `free`: The person's rows that must not change.
+    """
+    rows = _Rows(base, machine, person)
+    for key, was, now, mine in rows.shown():
         if free and any(row in free for row in mine.row.split("\n")):
             continue
-        if key[0] == "@" and " " in key and was and _form(mine) != _form(was):
-            continue  # no work item or fact is changed by it, so it stays as the person's own line
         if now:
-            row = _row(key, was, now, mine, ahead=ahead)
-            in_machine |= at_line(now, row)
-            in_person |= at_line(mine, row)
-            said = [each for each in (was, now, mine) if each]
-            if reworded is not None and len({*map(_words, said)}) == len(said):
-                reworded.append((was.row if was else "", now.row, row))
-            in_base |= at_line(was, row) if was else {}
-        elif (key[0] == "K" or key in ended or (_is_work(key) and not ahead)) and _has_notes(person, mine):
-            in_base |= at_line(was, None) if was else {}
-            in_person |= at_line(mine, _ITEM.sub(_STRUCK, mine.row)) if key in ended or key[0] == "@" else {}
+            rows.agree(was, now, mine, _edited_row(key, was, now, mine))
         elif was:
-            taken_back = _form(mine) == _form(was) or (key[0] == "#" and not ahead)
-            in_base |= at_line(was, mine.row if taken_back else None)
-        elif key[0] == "@" and _is_work(key) and not ahead:
-            in_person |= dict.fromkeys([place for copy in copies for place in copy.places])
-    loose = LooseFacts([person])
-    for key in old.keys() - own.keys():
-        was = old[key][0]
-        stays_away = key in new and not (reworded is not None and _words(was) != _words(new[key][0]))
-        stays_away = stays_away and (ahead or _stays_away(was, new[key][0], loose))
-        in_base |= at_line(was, new[key][0].row if stays_away else None)
-        if not stays_away:
-            in_base |= dict.fromkeys(_below_entry(was, base, person))
-    for changed, line in ((changed, line) for changed, each in zip(rows, lines, strict=True) for line in each):
-        if line.key[:1] == "-" and (shown := changed.get(line.place, line.row)):
-            changed[line.place] = f"{shown}{_MARK}{line.section}"
-    return with_rows(base, in_base), with_rows(machine, in_machine), with_rows(person, in_person)
+            stays = _form(mine) != _form(was) or (key[0] == "K" and _has_notes(rows.person_text, mine))
+            rows.base |= at_line(was, None if stays else mine.row)
+    return rows
 
 
-def _is_work(key: str) -> bool:
-    return key[0] in "#@" and " " not in key  # no mention in another list
+def _says_same(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine) -> bool:
+    """Check whether the person's line says what the machine's says, perhaps in another form."""
+    if _form(mine) == _form(now):
+        return True
+    return key[0] in "KM" and mine.fact == now.fact and not (was is not None and _form(mine) == _form(was))
+
+
+def _edited_row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine) -> str:
+    """Return the common row of a line if the person's edit of it is not in the ledgers."""
+    if _says_same(key, was, now, mine):
+        return mine.row
+    if key[0] == "=" or (was is not None and _form(mine) == _form(was)):
+        return _machines_row(now, mine)
+    if was and was.plan and now.plan and mine.plan:
+        return render_line(merged_line(was.plan, now.plan, mine.plan))
+    return mine.row
+
+
+def _machines_row(now: OwnedLine, mine: OwnedLine) -> str:
+    """Return the machine's row, with the person's comments at its end."""
+    return now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
 
 
 def _has_notes(text: str, line: OwnedLine) -> bool:
@@ -325,23 +331,6 @@ def _lines(base: str, machine: str, person: str) -> list[list[OwnedLine]]:
     ]
 
 
-def _row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine, *, ahead: bool) -> str:
-    """Return the common row for an identity. `ahead`: Whether the person's edits are not yet in the ledgers."""
-    untouched = was is not None and _form(mine) == _form(was)
-    if _form(mine) == _form(now) or (key[0] in "KM" and mine.fact == now.fact and not untouched):
-        return mine.row
-    if ahead and not untouched and key[0] != "=":
-        if was and was.plan and now.plan and mine.plan:
-            return render_line(merged_line(was.plan, now.plan, mine.plan))
-        return mine.row
-    return now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
-
-
-def at_line(line: OwnedLine, row: str | None) -> dict[int, str | None]:
-    """Map the place of a line to a new row, and its other rows to None; see `with_rows`."""
-    return {**dict.fromkeys(line.places), line.place: row}
-
-
 def _form(line: OwnedLine) -> object:
     """Return a key that is equal for rows with the same content and state, whatever their formatting."""
     plan = line.plan and replace(line.plan, title=as_typed(line.plan.title))
@@ -359,18 +348,6 @@ def _tail(line: OwnedLine) -> str:
         return line.plan.tail
     row = line.row.rstrip()
     return line.row[len(row.removesuffix(PIN).rstrip()) :] if line.fact and row.endswith(PIN) else ""
-
-
-def with_rows(text: str, changed: Mapping[int, str | None]) -> str:
-    """Replace rows by place, or remove those that map to None; line ends stay."""
-    if not changed:
-        return text
-    rows: list[str] = []
-    for place, row in enumerate(text.split("\n")):
-        new = changed.get(place, row)
-        if new is not None:
-            rows.append(new.replace("\n", "\r\n") + "\r" if place in changed and row.endswith("\r") else new)
-    return "\n".join(rows)
 
 
 def _unmarked(found: Merged) -> Merged:

@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.catalog_document import read_line
-from orchestra_mem.core.documents.document_merge import at_line, with_rows
 from orchestra_mem.core.documents.fact_lines import shows
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, split_blocks
 from orchestra_mem.core.documents.merge import merge
@@ -24,9 +23,11 @@ from orchestra_mem.core.documents.owned_lines import (
     SECTIONS,
     SHARED_LINE,
     OwnedLine,
+    at_line,
     free_rows,
     is_machines,
     owned_lines,
+    with_rows,
 )
 from orchestra_mem.core.documents.plan_lines import has_work, render_line, said_title, with_work_heading
 from orchestra_mem.core.documents.signature import with_front_of
@@ -43,7 +44,7 @@ _GIT_ROW = re.compile(r"^(?:[<>|]{7} .*|={7}[ \t\r]*)\n", re.MULTILINE)
 _NUMBER = re.compile(rf"\s*\([KM]\d{{1,18}}\)(?:\s*\((?:perhaps )?superseded(?: by K\d+)?\))?(?=\s*(?:{PIN})?\s*\Z)")
 
 
-def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wordings]) -> str:
+def without_others_numbers(text: str, own: Sequence[str], wordings_by_number: Callable[[], Wordings]) -> str:
     """Return a text that names only this ledger without the numbers of lines that git has taken from another's text.
 
     Such a line has the number of a line that stands as well, or one that the ledger's `own` texts do not show and that
@@ -55,7 +56,7 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
         return text
     known, now = {each for shown in own for each in _numbered(shown)}, _numbered(text)
     numbers, standing = {number for number, _ in known}, {number for number, _ in now & known}
-    ledger = told() if any(number not in numbers for number, _ in now) else {}
+    ledger = wordings_by_number() if any(number not in numbers for number, _ in now) else {}
     wordings: defaultdict[str, list[str]] = defaultdict(list)
     for number, words in (*known, *((number, _bare(each)) for number, texts in ledger.items() for each in texts)):
         wordings[number].append(words)
@@ -73,7 +74,7 @@ def without_others_numbers(text: str, own: Sequence[str], told: Callable[[], Wor
     return with_rows(text, changed)
 
 
-def taken_in(text: str, before: str, told: Wordings) -> str:
+def taken_in(text: str, before: str, wordings_by_number: Wordings) -> str:
     """Add to the own text `before` the new lines, without numbers, of a text that another ledger has numbered.
 
     Lines that belong to no ledger and that the text lacks are removed, because git has merged them.
@@ -83,7 +84,7 @@ def taken_in(text: str, before: str, told: Wordings) -> str:
         text, before = with_work_heading(text), with_work_heading(before)
     there = {*split_lines(before)}
     own = {line.key: line.row for line in reversed(owned_lines(before)) if line.key}
-    known = {_bare(words): number for number, wordings in told.items() for words in wordings if words}
+    known = {_bare(words): number for number, wordings in wordings_by_number.items() for words in wordings if words}
     known |= {words: number for number, words in _numbered(before)}
     # A box that is a fact there was read as work here.
     known = {words.rpartition("\n")[2]: number for words, number in known.items() if number[:1] == "#"} | known

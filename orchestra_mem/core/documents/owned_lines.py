@@ -362,3 +362,20 @@ def without_unlisted(before: str, later: str) -> str:
         for place in line.places
     }
     return "\n".join(row for place, row in enumerate(before.split("\n")) if place not in gone)
+
+
+def at_line(line: OwnedLine, row: str | None) -> dict[int, str | None]:
+    """Map the place of a line to a new row, and its other rows to None; see `with_rows`."""
+    return {**dict.fromkeys(line.places), line.place: row}
+
+
+def with_rows(text: str, changed: Mapping[int, str | None]) -> str:
+    """Replace rows by place, or remove those that map to None; line ends stay."""
+    if not changed:
+        return text
+    rows: list[str] = []
+    for place, row in enumerate(text.split("\n")):
+        new = changed.get(place, row)
+        if new is not None:
+            rows.append(new.replace("\n", "\r\n") + "\r" if place in changed and row.endswith("\r") else new)
+    return "\n".join(rows)

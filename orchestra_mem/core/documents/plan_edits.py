@@ -141,7 +141,7 @@ def _steps(text: str) -> list[tuple[str, str]]:
 
 def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:
     gained = tuple(number for number in line.waits_for if number not in was.waits_for)
-    lost = tuple(number for number in was.waits_for if number not in line.waits_for) if line.told else ()
+    lost = tuple(number for number in was.waits_for if number not in line.waits_for) if line.names_kind else ()
     # A new parent counts if the line was moved there, not if the line of the old parent was removed.
     moved = line.parent not in (None, was.parent) and (not was.parent or was.parent in standing)
     return LineEdit(
@@ -150,7 +150,7 @@ def _edit(was: PlanLine, line: PlanLine, standing: Container[int]) -> LineEdit:
         title=line.title if _is_new(line.title, was.title) else None,
         status=_status(was, line),
         priority=line.priority if line.priority is not None and line.priority != was.priority else None,
-        assignee=line.assignee if line.assignee != was.assignee and (line.told or line.assignee) else None,
+        assignee=line.assignee if line.assignee != was.assignee and (line.names_kind or line.assignee) else None,
         parent=line.parent if moved and {"", FUTURE}.isdisjoint((line.section, was.section)) else None,
         waits_for=(gained, lost) if gained or lost else None,
         kind=line.kind if line.kind is not was.kind and was.kind else None,
@@ -164,7 +164,7 @@ def _status(was: PlanLine, line: PlanLine) -> WorkStatus | None:
         return WorkStatus.CANCELLED if line.struck else WorkStatus.DONE if line.ticked else WorkStatus.PENDING
     if line.section and line.section != was.section and FUTURE in (line.section, was.section):
         return WorkStatus.DEFERRED if line.section == FUTURE else WorkStatus.PENDING
-    if line.status == was.status or (line.status is None and not line.told):
+    if line.status == was.status or (line.status is None and not line.names_kind):
         return None
     return line.status or WorkStatus.PENDING
 
@@ -196,7 +196,7 @@ def merged_line(was: PlanLine, left: PlanLine, person: PlanLine) -> PlanLine:
     changed = {
         name: getattr(person, name)
         for name in ("title", "assignee", "priority", "status", "waits_for")
-        if (said := getattr(person, name)) != getattr(was, name) and (said or (person.told and name != "title"))
+        if (said := getattr(person, name)) != getattr(was, name) and (said or (person.names_kind and name != "title"))
     }
     if (person.ticked, person.struck) != (was.ticked, was.struck):
         changed |= {"ticked": person.ticked, "struck": person.struck}

@@ -78,10 +78,11 @@ _TAB = 4
 class PlanLine:
     """A work item as a line describes it.
 
-    `number`: 0 if the line has none. `title`: Empty if the line has only a number. `told`: Whether the brackets name a
-    kind, as the machine's do; then a missing field means that the item lacks it. `status`: Status in the brackets, None
-    if there is none. `parent`: Number of the item that the line is indented under, 0 at the top level; None if that
-    item has no number (see `under`) or is no work item. `progress`: Count of finished items, as the machine wrote it.
+    `number`: 0 if the line has none. `title`: Empty if the line has only a number. `names_kind`: Whether the brackets
+    name a kind, as the machine's do; then a missing field means that the item lacks it. `status`: Status in the
+    brackets, None if there is none. `parent`: Number of the item that the line is indented under, 0 at the top level;
+    None if that item has no number (see `under`) or is no work item. `progress`: Count of finished items, as the
+    machine wrote it.
 
     Comparisons ignore the fields below. `place`, `under`: Rows of this line and its parent, from 0; `under` is -1 for
     none. `rows`: Number of its rows, more than one if a formatter has wrapped it. `section`: Name of the section,
@@ -92,7 +93,7 @@ class PlanLine:
     title: str
     ticked: bool = False
     struck: bool = False
-    told: bool = True
+    names_kind: bool = True
     kind: WorkKind | None = None
     priority: int | None = None
     status: WorkStatus | None = None
@@ -116,7 +117,7 @@ class PlanLine:
             return WorkStatus.DONE
         if self.status is None and self.section == FUTURE:
             return WorkStatus.DEFERRED
-        return self.status or (WorkStatus.PENDING if self.told and not self.waits_for else None)
+        return self.status or (WorkStatus.PENDING if self.names_kind and not self.waits_for else None)
 
 
 def item_line(item: WorkItem, *, waits_for: tuple[int, ...] = (), progress: str = "", depth: int = 0) -> PlanLine:
@@ -266,7 +267,7 @@ def plan_lines(text: str) -> tuple[PlanLine, ...]:
             if (stop := item_end(rows, at, _is_whole)) > end and _is_whole(said := squeeze(" ".join(rows[at:stop]))):
                 bare, end = said, stop  # a wrapped line of the machine's; the rows below another line are notes
             line = parse_row(bare)
-            if line and not (name or (line.number and line.told)):
+            if line and not (name or (line.number and line.names_kind)):
                 line = None
             while above and above[-1][0] + 1 >= indent:
                 above.pop()
@@ -288,7 +289,7 @@ def _is_whole(item: str) -> bool:
     """Check whether an item ends with a mark of the machine's: a fact's number, or brackets that name a kind."""
     row = item.lstrip(" \t")
     line = parse_row(row)
-    return bool(line.told if line else _FACT.search(row))
+    return bool(line.names_kind if line else _FACT.search(row))
 
 
 @lru_cache(maxsize=1_024)
@@ -332,14 +333,14 @@ def _plain(text: str) -> str:
 
 def _without_brackets(text: str) -> tuple[str, dict[str, object]]:
     """Split a line into its text and the fields in the brackets at its end."""
-    nothing: dict[str, object] = {"told": False}
+    nothing: dict[str, object] = {"names_kind": False}
     found = _BRACKETS.search(text)
     if found is None:
         return text, nothing
     words = [word for each in found["words"].split(",") if (word := squeeze(each))]
     known: dict[str, object] = dict(nothing)
     unknown = [word for word in words if not _take(word, known)]
-    if not words or (unknown and not known["told"]):
+    if not words or (unknown and not known["names_kind"]):
         return text, nothing
     rest = text[: found.start()]
     return (f"{rest} ({', '.join(unknown)})" if unknown else rest), known
@@ -349,7 +350,7 @@ def _take(said: str, known: dict[str, object]) -> bool:
     """Add a word of the brackets to `known`, and return whether it was recognised."""
     word = said.casefold()
     if word in _KIND_WORDS:
-        known |= {"kind": _KIND_WORDS[word], "told": True}
+        known |= {"kind": _KIND_WORDS[word], "names_kind": True}
         known.setdefault("priority", NORMAL_PRIORITY)
     elif word in _PRIORITY_WORDS:
         known["priority"] = _PRIORITY_WORDS[word]
