@@ -84,7 +84,6 @@ class MustKeepKind(StrEnum):
     OPEN_ITEM = "open item"
     ROLE = "role"
     INSIGHT = "insight"
-    PINNED = "pinned"
 
 
 class MustKeepStatus(StrEnum):

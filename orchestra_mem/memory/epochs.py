@@ -22,6 +22,7 @@ from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.core.facts.kinds import KIND_ROWS
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.errors import ServerAwayError
 from orchestra_mem.memory.context_items import (
@@ -38,7 +39,7 @@ from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
-from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus, Operation
+from orchestra_mem.types import DocumentName, MustKeepStatus, Operation
 
 if TYPE_CHECKING:
     from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage
@@ -57,8 +58,7 @@ _SMALL_TOKENS = 500
 _ROOMS = 4  # sizes of the room for recalled memories
 # A context this small is cheap to reprocess, so its room for recalled memories may differ from query to query.
 _CHANGING_TOKENS = 1_000
-# Facts whose operations a small context shows first.
-_FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE, MustKeepKind.OPEN_ITEM)
+_SHOWN_FIRST = tuple(kind for kind, row in KIND_ROWS.items() if row.shown_first)
 # A change of more lines starts a new epoch, which shows the new document, instead of adding a note.
 _MAX_NOTE_LINES = 60
 # For prefixes, which stay the same for an epoch.
@@ -324,7 +324,7 @@ class EpochKeeper:
         through = operations[-1].id if operations else border
         first = min((part.operation for part in documents.session.parts if part.operation), default=border + 1)
         facts = self.session.ledger.must_keeps(
-            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=first, last_operation=through
+            kinds=_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=first, last_operation=through
         )
         if session is not None:
             untold = {fact.operation for fact in facts if str(fact.id) not in numbers}  # until the first refresh

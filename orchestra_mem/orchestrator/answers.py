@@ -14,7 +14,7 @@ from orchestra_mem.catalog_types import Injection
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.prompts import few_shot
 from orchestra_mem.core.search.echoes import fenced
-from orchestra_mem.core.summaries.kept import state_of
+from orchestra_mem.core.summaries.kept import state_suffix
 from orchestra_mem.core.work.wording import either
 from orchestra_mem.errors import ModelError
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -169,7 +169,7 @@ class Answers:
         found = [fact for fact in facts if until is None or fact.timestamp < until]
         if is_rule := kind is MustKeepKind.CONSTRAINT:
             found.sort(key=lambda fact: fact.rank)
-        states = [state_of(each).strip(" ()") for each in found[-most:]]
+        states = [state_suffix(each).strip(" ()") for each in found[-most:]]
         told = [
             f"{each.text} [K{each.id}, {local_day(each.timestamp)}{state and f', {state}'}]"
             for each, state in zip(found[-most:], states, strict=True)

@@ -7,8 +7,9 @@ Documents stay small and nothing is lost: given a fact's number (`K12`), `expand
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -17,7 +18,8 @@ from typing import TypeVar
 from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
 from orchestra_mem.core.documents.signature import NEVER
-from orchestra_mem.core.summaries.kept import state_of
+from orchestra_mem.core.facts.kinds import KIND_ROWS
+from orchestra_mem.core.summaries.kept import state_suffix
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
@@ -136,7 +138,6 @@ def _project_state(view: ProjectView) -> str:
     blocked = [fact for fact in view.standing(MustKeepKind.OPEN_ITEM) if _BLOCKED.search(fact.text)]
     blocked = [fact for fact in blocked if fact.id not in view.stale]  # the work plan lists the others, too
     blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
-    all_blockers = len(blocked) + view.found(MustKeepKind.FAILURE)
     completed = view.standing(MustKeepKind.COMPLETION)
     older, newest = completed[: -view.progress_items], completed[-view.progress_items :]
     progress = [*(fact for fact in older if fact.author is Author.PERSON), *newest]
@@ -150,20 +151,35 @@ def _project_state(view: ProjectView) -> str:
     return (
         _head("Project State", view)
         + f"**Session**: {view.session or 'none'}\n"
-        + _kind("Rules", MustKeepKind.CONSTRAINT, view, 0.35)
-        + _kind("People and Roles", MustKeepKind.ROLE, view, 0.10)
-        + (_kind("Insights", MustKeepKind.INSIGHT, view, 0.10) if view.standing(MustKeepKind.INSIGHT) else "")
+        + _kind(MustKeepKind.CONSTRAINT, view, 0.35)
+        + _kind(MustKeepKind.ROLE, view, 0.10)
+        + (_kind(MustKeepKind.INSIGHT, view, 0.10) if view.standing(MustKeepKind.INSIGHT) else "")
         + "\n## Active Work\n\n"
         + (active + "".join(view.recent) or NONE)
-        + _section("Recent Progress", MustKeepKind.COMPLETION, progress, view, 0.20, above=done)
-        + _section("Blockers", MustKeepKind.FAILURE, blockers, view, 0.15, all_blockers, above=stuck)
+        + _section(_FactList(_title(MustKeepKind.COMPLETION), progress, share=0.20, above=done), view)
+        + _section(
+            _FactList(
+                _title(MustKeepKind.FAILURE),
+                blockers,
+                share=0.15,
+                above=stuck,
+                totals={MustKeepKind.FAILURE: view.found(MustKeepKind.FAILURE)},
+            ),
+            view,
+        )
         + _statistics(view)
     )
 
 
-def _kind(title: str, kind: MustKeepKind, view: ProjectView, share: float) -> str:
+def _kind(kind: MustKeepKind, view: ProjectView, share: float) -> str:
     """Render a section with the facts of a kind, and the number of those that the machine found and omits."""
-    return _section(title, kind, view.standing(kind), view, share, view.found(kind))
+    totals = {kind: view.found(kind)}
+    return _section(_FactList(_title(kind), view.standing(kind), share=share, totals=totals), view)
+
+
+def _title(kind: MustKeepKind) -> str:
+    """Return the heading below which the project state lists facts of a kind."""
+    return KIND_ROWS[kind].headings[DocumentName.PROJECT_STATE][0]
 
 
 def _statistics(view: ProjectView) -> str:
@@ -194,8 +210,8 @@ def _work_plan(view: ProjectView) -> str:
     future = _rows(work.future, int(room * _FUTURE_SHARE), work.count(WorkStatus.DEFERRED)) if work else ""
     return (
         _head("Work Plan", view)
-        + _section("Immediate Next Steps", MustKeepKind.OPEN_ITEM, items[-10:], view, next_share, above=upcoming)
-        + _section(title, MustKeepKind.OPEN_ITEM, items[:-10], view, backlog_share, above=backlog)
+        + _section(_FactList("Immediate Next Steps", items[-10:], share=next_share, above=upcoming), view)
+        + _section(_FactList(title, items[:-10], share=backlog_share, above=backlog), view)
         + f"\n## Future Work\n\n{future or NONE}"
     )
 
@@ -231,13 +247,13 @@ def _decision_log(view: ProjectView) -> str:
 def _decision_entry(fact: MustKeep, *, doubted: bool) -> str:
     text = squeeze(fact.text)
     heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (brief(text), f"> {text}\n\n")
-    if state := state_of(fact, doubted=doubted).strip(" ()"):
+    if state := state_suffix(fact, doubted=doubted).strip(" ()"):
         more += f"*{state[0].upper()}{state[1:]}.*\n\n"
     return f"### [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {heading} (K{fact.id})\n\n{more}"
 
 
 def _decision_line(fact: MustKeep, *, doubted: bool) -> str:
-    state = state_of(fact, doubted=doubted)
+    state = state_suffix(fact, doubted=doubted)
     return f"- [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {brief(squeeze(fact.text))} (K{fact.id}){state}\n"
 
 
@@ -246,18 +262,37 @@ def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:
     return text if len(text) <= most_chars else text[:most_chars].rsplit(" ", 1)[0] + CUT
 
 
-def _section(
-    title: str, kind: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int = 0, above: str = ""
-) -> str:
-    """Render a section: the lines in `above`, the number of facts omitted, and the heaviest facts that fit in."""
-    shown = _best(_weightiest(facts), _fact_line, len(facts), view, share)
-    more = max(total, len(facts)) - len(shown)
-    note = f"- … and {more:,} more: `orchestra-mem facts --kind '{kind}' --limit 0`\n" if more > 0 else ""
-    return f"\n## {title}\n\n" + (above + note + "".join(map(_fact_line, shown)) or NONE)
+@dataclass(frozen=True, slots=True)
+class _FactList:
+    """A section's facts, of which only some may fit.
+
+    `share`: Share of the document's size for them. `above`: Lines before them. `totals`: Numbers of all facts by kind,
+    if there are more than `facts`.
+    """
+
+    title: str
+    facts: Sequence[MustKeep]
+    _: KW_ONLY
+    share: float
+    above: str = ""
+    totals: Mapping[MustKeepKind, int] = field(default_factory=dict)
+
+
+def _section(listed: _FactList, view: ProjectView) -> str:
+    """Render a section: the lines above, the numbers of facts omitted, and the heaviest facts that fit in."""
+    shown = _best(_weightiest(listed.facts), _fact_line, len(listed.facts), view, listed.share)
+    of_all, of_shown = (Counter(fact.kind for fact in facts) for facts in (listed.facts, shown))
+    hidden = (of_all | Counter(listed.totals)) - of_shown
+    more = (
+        f"- … and {hidden[kind]:,} more: `orchestra-mem facts --kind '{kind}' --limit 0`\n"
+        for kind in MustKeepKind
+        if kind in hidden
+    )
+    return f"\n## {listed.title}\n\n" + (listed.above + "".join([*more, *map(_fact_line, shown)]) or NONE)
 
 
 def _fact_line(fact: MustKeep) -> str:
-    return f"- {squeeze(fact.text)} (K{fact.id}){state_of(fact)}\n"
+    return f"- {squeeze(fact.text)} (K{fact.id}){state_suffix(fact)}\n"
 
 
 def _weightiest(facts: Iterable[MustKeep]) -> list[MustKeep]:
