@@ -13,7 +13,7 @@ from orchestra_mem.catalog_types import ItemStatus, MemoryItem
 from orchestra_mem.compression.compressor import Compressed, MemoryCompressor, content_of
 from orchestra_mem.compression.timeouts import InterruptedGenerationError, never
 from orchestra_mem.core.catalog.tags import word_count
-from orchestra_mem.core.facts.kinds import CLOSING_LISTS
+from orchestra_mem.core.facts.kinds import CLOSING_ROWS
 from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.core.summaries.drafts import Draft, Material, check, material_of, paragraphs_of
 from orchestra_mem.core.summaries.extractive import Passage
@@ -227,8 +227,8 @@ def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, lis
     from orchestra_mem.core.facts.extraction import find_in_text
 
     sorted_: dict[str, list[str]] = {}
-    for kind, (key, *_) in CLOSING_LISTS.items():
-        for line in found.get(key, ()):
+    for kind, row in CLOSING_ROWS.items():
+        for line in found.get(row.closing_key, ()):
             kinds = {fact.kind for fact in find_in_text(line, operation=0, timestamp=now)}
-            sorted_.setdefault(key if kind in kinds else NOTED, []).append(line)
+            sorted_.setdefault(row.closing_key if kind in kinds else NOTED, []).append(line)
     return sorted_

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.entries import label
 from orchestra_mem.core.documents.episodic import NONE, Mention, WorkView
-from orchestra_mem.core.facts.kinds import CLOSING_LISTS
+from orchestra_mem.core.facts.kinds import CLOSING_ROWS
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import DocumentStore, TokenCounter
 from orchestra_mem.stores import EventLog, Ledger
@@ -76,8 +76,8 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
     total = sum(count for count, _ in counts.values())
     standing = [fact for fact in facts if fact.status is MustKeepStatus.STANDING]
     lists = {
-        listed.key: [squeeze(fact.text) for fact in standing if fact.kind is kind]
-        for kind, listed in CLOSING_LISTS.items()
+        row.closing_key: [squeeze(fact.text) for fact in standing if fact.kind is kind]
+        for kind, row in CLOSING_ROWS.items()
     }
     if work:
         finished = [each for each in work.done if (each.item.finished or session.started) >= session.started]
@@ -85,7 +85,7 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
         lists["recommended_next_steps"] += _told(work.next)
     kinds = ", ".join(f"{count:,} {label(kind)}" for kind, (count, _) in sorted(counts.items(), key=lambda i: -i[1][0]))
     changes = f"{total:,} operations ({kinds or 'none'}): " + ", ".join(
-        f"{len(lists[each.key]):,} {each.counted_as}" for each in CLOSING_LISTS.values()
+        f"{len(lists[row.closing_key]):,} {row.counted_as}" for row in CLOSING_ROWS.values()
     )
     shown: dict[str, Json] = {key: [*found[-_MOST:]] for key, found in lists.items()}
     steps = shown.pop("recommended_next_steps")  # the last key of the source design
@@ -105,7 +105,7 @@ def closing_sections(
     tokens = sum(used for _, used in counts.values())
     kinds = ", ".join(f"{count:,} {label(kind)}" for kind, (count, _) in counts.items()) or "none"
     issues = summary["issues_encountered"]
-    lists = [f"**{each.title}**:\n{_bullets(summary[each.key])}" for each in CLOSING_LISTS.values()]
+    lists = [f"**{row.closing_title}**:\n{_bullets(summary[row.closing_key])}" for row in CLOSING_ROWS.values()]
     if work:
         state = (("Active Work", work.active), ("Blockers", work.blocked))
         lists = [*(f"**{title}**:\n{_bullets([*_told(told)])}" for title, told in state), *lists]
@@ -143,7 +143,7 @@ def note_closing(
 
 def with_lines(closing: str, new: Mapping[str, Sequence[str]]) -> str:
     """Append lines to the lists of the closing sections. `new` has the keys of `summarise_session` and `NOTED`."""
-    titles = {each.key: each.title for each in CLOSING_LISTS.values()}
+    titles = {row.closing_key: row.closing_title for row in CLOSING_ROWS.values()}
     for key, lines in new.items():
         if key == NOTED:
             before, heading, after = closing, "\n**Also Noted**:\n", ""

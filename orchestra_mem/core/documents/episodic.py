@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import chain
@@ -31,6 +31,8 @@ _BRIEF_CHARS = 120
 # Estimated characters per token for bounding lists. English prose has about four, code three.
 _CHARS_PER_TOKEN = 3
 NONE = "- None\n"
+# Headings of the project state's sections by the kind of their facts.
+_TITLES = {kind: title for kind, row in KIND_ROWS.items() for title in row.headings.get(DocumentName.PROJECT_STATE, ())}
 # Shares of the work plan's size for open and for deferred work items.
 _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
@@ -138,6 +140,7 @@ def _project_state(view: ProjectView) -> str:
     blocked = [fact for fact in view.standing(MustKeepKind.OPEN_ITEM) if _BLOCKED.search(fact.text)]
     blocked = [fact for fact in blocked if fact.id not in view.stale]  # the work plan lists the others, too
     blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
+    all_failures = {MustKeepKind.FAILURE: view.found(MustKeepKind.FAILURE)}
     completed = view.standing(MustKeepKind.COMPLETION)
     older, newest = completed[: -view.progress_items], completed[-view.progress_items :]
     progress = [*(fact for fact in older if fact.author is Author.PERSON), *newest]
@@ -154,32 +157,16 @@ def _project_state(view: ProjectView) -> str:
         + _kind(MustKeepKind.CONSTRAINT, view, 0.35)
         + _kind(MustKeepKind.ROLE, view, 0.10)
         + (_kind(MustKeepKind.INSIGHT, view, 0.10) if view.standing(MustKeepKind.INSIGHT) else "")
-        + "\n## Active Work\n\n"
-        + (active + "".join(view.recent) or NONE)
-        + _section(_FactList(_title(MustKeepKind.COMPLETION), progress, share=0.20, above=done), view)
-        + _section(
-            _FactList(
-                _title(MustKeepKind.FAILURE),
-                blockers,
-                share=0.15,
-                above=stuck,
-                totals={MustKeepKind.FAILURE: view.found(MustKeepKind.FAILURE)},
-            ),
-            view,
-        )
+        + _section("Active Work", active + "".join(view.recent))
+        + _section(_TITLES[MustKeepKind.COMPLETION], done + _listed(progress, view, 0.20))
+        + _section(_TITLES[MustKeepKind.FAILURE], stuck + _listed(blockers, view, 0.15, all_failures))
         + _statistics(view)
     )
 
 
 def _kind(kind: MustKeepKind, view: ProjectView, share: float) -> str:
     """Render a section with the facts of a kind, and the number of those that the machine found and omits."""
-    totals = {kind: view.found(kind)}
-    return _section(_FactList(_title(kind), view.standing(kind), share=share, totals=totals), view)
-
-
-def _title(kind: MustKeepKind) -> str:
-    """Return the heading below which the project state lists facts of a kind."""
-    return KIND_ROWS[kind].headings[DocumentName.PROJECT_STATE][0]
+    return _section(_TITLES[kind], _listed(view.standing(kind), view, share, {kind: view.found(kind)}))
 
 
 def _statistics(view: ProjectView) -> str:
@@ -210,9 +197,9 @@ def _work_plan(view: ProjectView) -> str:
     future = _rows(work.future, int(room * _FUTURE_SHARE), work.count(WorkStatus.DEFERRED)) if work else ""
     return (
         _head("Work Plan", view)
-        + _section(_FactList("Immediate Next Steps", items[-10:], share=next_share, above=upcoming), view)
-        + _section(_FactList(title, items[:-10], share=backlog_share, above=backlog), view)
-        + f"\n## Future Work\n\n{future or NONE}"
+        + _section("Immediate Next Steps", upcoming + _listed(items[-10:], view, next_share))
+        + _section(title, backlog + _listed(items[:-10], view, backlog_share))
+        + _section("Future Work", future)
     )
 
 
@@ -262,33 +249,25 @@ def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:
     return text if len(text) <= most_chars else text[:most_chars].rsplit(" ", 1)[0] + CUT
 
 
-@dataclass(frozen=True, slots=True)
-class _FactList:
-    """A section's facts, of which only some may fit.
+def _section(title: str, lines: str) -> str:
+    return f"\n## {title}\n\n{lines or NONE}"
 
-    `share`: Share of the document's size for them. `above`: Lines before them. `totals`: Numbers of all facts by kind,
-    if there are more than `facts`.
+
+def _listed(
+    facts: Sequence[MustKeep], view: ProjectView, share: float, totals: Mapping[MustKeepKind, int] | None = None
+) -> str:
+    """Render the heaviest facts that fit into a share of the document, below the numbers of facts omitted.
+
+    `totals`: Numbers of all facts by kind, if there are more than `facts`.
     """
-
-    title: str
-    facts: Sequence[MustKeep]
-    _: KW_ONLY
-    share: float
-    above: str = ""
-    totals: Mapping[MustKeepKind, int] = field(default_factory=dict)
-
-
-def _section(listed: _FactList, view: ProjectView) -> str:
-    """Render a section: the lines above, the numbers of facts omitted, and the heaviest facts that fit in."""
-    shown = _best(_weightiest(listed.facts), _fact_line, len(listed.facts), view, listed.share)
-    of_all, of_shown = (Counter(fact.kind for fact in facts) for facts in (listed.facts, shown))
-    hidden = (of_all | Counter(listed.totals)) - of_shown
+    shown = _best(_weightiest(facts), _fact_line, len(facts), view, share)
+    hidden = (Counter(fact.kind for fact in facts) | Counter(totals)) - Counter(fact.kind for fact in shown)
     more = (
         f"- … and {hidden[kind]:,} more: `orchestra-mem facts --kind '{kind}' --limit 0`\n"
         for kind in MustKeepKind
         if kind in hidden
     )
-    return f"\n## {listed.title}\n\n" + (listed.above + "".join([*more, *map(_fact_line, shown)]) or NONE)
+    return "".join([*more, *map(_fact_line, shown)])
 
 
 def _fact_line(fact: MustKeep) -> str:

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.types import DocumentName, MustKeepKind
-
-
-class ClosingList(NamedTuple):
-    """A list of a session's structured summary: its key, its title, and the word for the number of its entries."""
-
-    key: str
-    title: str
-    counted_as: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +16,16 @@ class KindRow:
     Attributes:
         item_type: The catalog's type for a fact of this kind.
         headings: Headings in documents below which a line that a person adds is a fact of this kind.
-        closing: The list of a session's summary that has facts of this kind, if any.
+        closing_key, closing_title: The list of a session's summary that has facts of this kind; empty if none has.
+        counted_as: Word for the number of that list's entries.
         shown_first: Whether a small context shows the operations with such facts before others.
     """
 
     item_type: ItemType
     headings: Mapping[DocumentName, tuple[str, ...]] = field(default_factory=dict)
-    closing: ClosingList | None = None
+    closing_key: str = ""
+    closing_title: str = ""
+    counted_as: str = ""
     shown_first: bool = False
 
 
@@ -39,20 +33,20 @@ _STATE, _PLAN, _LOG = DocumentName
 KIND_ROWS: Mapping[MustKeepKind, KindRow] = {
     MustKeepKind.COMPLETION: KindRow(
         item_type=ItemType.OBSERVATION, headings={_STATE: ("Recent Progress",)},
-        closing=ClosingList("key_accomplishments", "Accomplishments", counted_as="completed"),
+        closing_key="key_accomplishments", closing_title="Accomplishments", counted_as="completed",
     ),
     MustKeepKind.DECISION: KindRow(
         item_type=ItemType.DECISION, headings={_LOG: ("Decisions", "Older Decisions", "Decision Log")},
-        closing=ClosingList("decisions_made", "Recent Decisions", counted_as="decided"), shown_first=True,
+        closing_key="decisions_made", closing_title="Recent Decisions", counted_as="decided", shown_first=True,
     ),
     MustKeepKind.FAILURE: KindRow(
         item_type=ItemType.ERROR, headings={_STATE: ("Blockers",)},
-        closing=ClosingList("issues_encountered", "Issues Encountered", counted_as="failed"),
+        closing_key="issues_encountered", closing_title="Issues Encountered", counted_as="failed",
     ),
     MustKeepKind.OPEN_ITEM: KindRow(
         item_type=ItemType.PLAN,
         headings={_PLAN: ("Immediate Next Steps", "Backlog", "Prioritized Backlog", "Future Work")},
-        closing=ClosingList("recommended_next_steps", "Next Steps", counted_as="open"), shown_first=True,
+        closing_key="recommended_next_steps", closing_title="Next Steps", counted_as="open", shown_first=True,
     ),
     MustKeepKind.CONSTRAINT: KindRow(
         item_type=ItemType.DECISION, headings={_STATE: ("Rules",), _LOG: ("Rules",)}, shown_first=True
@@ -63,7 +57,5 @@ KIND_ROWS: Mapping[MustKeepKind, KindRow] = {
     MustKeepKind.INSIGHT: KindRow(item_type=ItemType.INSIGHT, headings={_STATE: ("Insights",)}),
 }  # fmt: skip
 """The rows by kind. A session's summary has its lists in this order."""
-CLOSING_LISTS: Mapping[MustKeepKind, ClosingList] = {
-    kind: row.closing for kind, row in KIND_ROWS.items() if row.closing is not None
-}
-"""The lists of a session's summary, in order, by the kind of their facts."""
+CLOSING_ROWS = {kind: row for kind, row in KIND_ROWS.items() if row.closing_key}
+"""The rows of the kinds that have a list in a session's summary."""
