@@ -22,7 +22,7 @@ from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
-from orchestra_mem.core.facts.kinds import KIND_ROWS
+from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.errors import ServerAwayError
 from orchestra_mem.memory.context_items import (

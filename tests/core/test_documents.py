@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.owned_lines import owned_lines
-from orchestra_mem.core.facts.kinds import KIND_ROWS
+from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.summaries.kept import kept_lines
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 from tests.builders import cases

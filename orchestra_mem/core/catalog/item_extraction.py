@@ -9,8 +9,8 @@ from dataclasses import replace
 from orchestra_mem.catalog_types import Exchange, ItemType, MemoryItem
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.core.catalog.item_json import FIRST_PRIORITY
+from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
-from orchestra_mem.core.facts.kinds import KIND_ROWS
 from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.core.redaction.user_patterns import fault_of
 from orchestra_mem.core.text import split_sentences, squeeze

@@ -37,7 +37,7 @@ from orchestra_mem.core.documents.plan_lines import (
     plan_lines,
     remark_number,
 )
-from orchestra_mem.core.facts.kinds import KIND_ROWS
+from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, DocumentName, MustKeepKind
 

@@ -22,8 +22,8 @@ from orchestra_mem.core.facts.prose import (
 )
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import QUESTION, Candidate, candidates_of
-from orchestra_mem.core.facts.speakers import Voice
 from orchestra_mem.core.identifiers import find_identifiers
+from orchestra_mem.core.speakers import Voice
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import CUT, Json, MustKeep, MustKeepKind, Operation
 
