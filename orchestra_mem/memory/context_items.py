@@ -19,7 +19,7 @@ from orchestra_mem.core.documents.owned_lines import SECTIONS
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.search_types import SearchFilter
-from orchestra_mem.tiers.shared_decisions import Told
+from orchestra_mem.tiers.shared_decisions import DecisionHere
 from orchestra_mem.types import DocumentName, MustKeepKind, Session
 
 
@@ -110,7 +110,7 @@ def _entry_priorities(blocks: Sequence[Block]) -> dict[int, int]:
     return {position: len(blocks) - rank for rank, position in enumerate(order)}
 
 
-def shared_items(told: Sequence[Told]) -> list[Item]:
+def shared_items(told: Sequence[DecisionHere]) -> list[Item]:
     """Make an item of each shared decision, the newest most important; mark those that the project or others revoke."""
     items: list[Item] = []
     sources = [f" (from {shared.project})" if shared.project else "" for shared, _ in told]
