@@ -33,18 +33,16 @@ class Voice(StrEnum):
         return Voice.MODEL if self is Voice.PASTED else self
 
 
-def is_commit(operation: Operation) -> bool:
-    """Check whether an operation records a commit, whose message says in the imperative what was done."""
-    data = operation.data
-    named = _COMMIT_TYPES.search(operation.type.lower()) is not None
-    return named or (isinstance(data, dict) and "subject" in data and not _COMMIT_KEYS.isdisjoint(data))
-
-
 def voice_of_type(operation: Operation) -> Voice:
-    """Return the voice of an operation whose data name neither a role nor a speaker; a person's if nothing tells."""
-    if is_commit(operation):
+    """Return the voice of an operation whose data name neither a role nor a speaker; a person's if nothing tells.
+
+    The message of a commit says in the imperative what was done.
+    """
+    data, kind = operation.data, operation.type.lower()
+    has_commit = isinstance(data, dict) and "subject" in data and not _COMMIT_KEYS.isdisjoint(data)
+    if has_commit or _COMMIT_TYPES.search(kind):
         return Voice.COMMIT
-    return Voice.MODEL if _MODEL_TYPES.search(operation.type.lower()) else Voice.PERSON
+    return Voice.MODEL if _MODEL_TYPES.search(kind) else Voice.PERSON
 
 
 def voice_in(role: Json, speaker: str, around: Voice) -> Voice:

@@ -52,15 +52,6 @@ class _Settled:
         self.facts += [fact for fact in facts if fact.id not in self.before]
         self.before |= {fact.id: fact for fact in facts}
 
-    def new(self) -> list[MustKeep]:
-        """Return the new facts."""
-        return [fact for fact in self.facts if fact.id not in self.before]
-
-    def changed(self) -> list[tuple[MustKeep, MustKeep]]:
-        """Return pairs (before, after) of the known facts that changed."""
-        known = ((self.before[fact.id], fact) for fact in self.facts if fact.id in self.before)
-        return [(before, after) for before, after in known if before != after]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactExtractor:
@@ -130,15 +121,17 @@ class FactExtractor:
         replaced = [fact for fact in near if fact.status is MustKeepStatus.SUPERSEDED]
         agents = self._agents_of([*known, *new, *by_people]) if self.apart else None
 
-        new = _as_edited(new, by_people, agents or {}, _said_again(operations))
+        said_again = {each.id for each in operations if each.type == STATED_FACT or is_from_person(each)}
+        new = _as_edited(new, by_people, agents or {}, said_again)
         new = _ended_by_later(new, known, agents)
         settled = _by_weight(settle([*known, *new], known=len(known), agents=agents, replaced=replaced))
         if self.lasting:
             settled = _left_standing(settled, known)
-        outcome = _Settled(settled, {fact.id: fact for fact in known})
-        self._end_replaced(operations, outcome)
-        self._end_repaired(operations, outcome, facts)
-        return outcome.new(), outcome.changed()
+        result = _Settled(settled, before={fact.id: fact for fact in known})
+        self._end_replaced(operations, result)
+        self._end_repaired(operations, result, facts)
+        pairs = [(result.before.get(fact.id), fact) for fact in result.facts]
+        return [fact for old, fact in pairs if old is None], [(old, fact) for old, fact in pairs if old and old != fact]
 
     def _without_quoted(
         self, operations: Sequence[Operation], found: Sequence[MustKeep], facts: KnownFacts
@@ -276,11 +269,6 @@ def weight_of(operation: Operation) -> float:
     if is_from_person(operation):
         return SPEECH_WEIGHT
     return OUTPUT_WEIGHT if holds_output(operation) else 1.0
-
-
-def _said_again(operations: Sequence[Operation]) -> set[int]:
-    """Return the ids of the operations in which a person says something, by word or by sharing a fact."""
-    return {each.id for each in operations if each.type == STATED_FACT or is_from_person(each)}
 
 
 def _as_edited(

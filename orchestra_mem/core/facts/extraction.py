@@ -276,17 +276,12 @@ def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
 
 def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     """Reconcile the finds of one operation: keep its outcome only once, and adapt the kinds to the operation's type."""
-    finds = _with_one_outcome(finds)
+    outcome = next(filter(_is_outcome, finds), None)
+    if outcome and " (" in outcome.text:  # it says what it is about
+        finds = [find for find in finds if find is outcome or not (_is_outcome(find) and ": " in find.text)]
     if adapted := _BY_TYPE.get(operation.type.lower()):
         finds = adapted(finds, operation)
     return _without_reasons(finds, operation.data)
-
-
-def _with_one_outcome(finds: list[Find]) -> list[Find]:
-    outcome = next(filter(_is_outcome, finds), None)
-    if outcome is None or " (" not in outcome.text:
-        return finds
-    return [find for find in finds if find is outcome or not (_is_outcome(find) and ": " in find.text)]
 
 
 def _of_rules(finds: list[Find], operation: Operation) -> list[Find]:
