@@ -84,7 +84,6 @@ class MustKeepKind(StrEnum):
     OPEN_ITEM = "open item"
     ROLE = "role"
     INSIGHT = "insight"
-    PINNED = "pinned"
 
 
 class MustKeepStatus(StrEnum):
@@ -175,14 +174,15 @@ CUT = " …"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MustKeep:
-    """A fact that a summary must keep.
+    """A fact that a summary must keep: a "fact" in the documentation, a line below `Kept:` in a summary.
 
-    `text` is a passage of the operation, verbatim except for white space; ` …` ends it if it was cut. `id` is 0 until
-    the fact is stored. `superseded_by` is the id of the fact that replaced this one or, while `status` is standing, may
-    have replaced it; 0 if there is no such fact. `weight` (0 and up) ranks facts by speaker: a document that cannot
-    show all facts shows the heaviest. `author` is a person if somebody wrote or reworded the fact in a document.
-    `operation` is 0 if the fact comes from no operation. `found` is the original passage if a person reworded `text`,
-    else empty.
+    `text` is a passage of the operation, verbatim except for white space, or composed of a field's name, value and
+    subject, as in `status: failed (Password hashing)`; ` …` ends it if it was cut. `id` is 0 until the fact is stored.
+    `superseded_by` is the id of the fact that replaced this one or, while `status` is standing, may have replaced it; 0
+    if there is no such fact. `weight` is 3 if the operation is critical, 2 if a person said it, 0.5 if it has a tool's
+    output, else 1: a document that cannot show all facts shows the heaviest. `author` is a person if somebody wrote or
+    reworded the fact in a document. `operation` is 0 if the fact comes from no operation. `found` is the original
+    passage if a person reworded `text`, else empty.
     """
 
     kind: MustKeepKind

@@ -20,7 +20,7 @@ from orchestra_mem.core.documents.entries import plain_text
 from orchestra_mem.core.prompts import SESSION_KEYS
 from orchestra_mem.core.summaries.drafts import Draft, Material, Source, chars_for, draft_of, material_of, paragraphs_of
 from orchestra_mem.core.summaries.extractive import Passage, render
-from orchestra_mem.core.summaries.kept import KEPT
+from orchestra_mem.core.summaries.kept import without_heading
 from orchestra_mem.core.summaries.model_lines import chunks_of, improved, news_by_key
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import RejectsDesignArguments
@@ -147,7 +147,7 @@ class MemoryCompressor(RejectsDesignArguments, use="open_memory(project, model=l
         while len(found) < levels:
             half = self._counter.count(found[-1]) // 2
             # Must-keeps are quoted in full for one level only, as in the compaction of documents.
-            longer = found[-1].replace(f"\n{KEPT}\n", "\n")
+            longer = without_heading(found[-1])
             passages, tokens = paragraphs_of(longer), self._counter.count(longer)
             material = Material.of_passages(passages, tokens)
             if len(found) == 1:

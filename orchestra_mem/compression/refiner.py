@@ -13,6 +13,7 @@ from orchestra_mem.catalog_types import ItemStatus, MemoryItem
 from orchestra_mem.compression.compressor import Compressed, MemoryCompressor, content_of
 from orchestra_mem.compression.timeouts import InterruptedGenerationError, never
 from orchestra_mem.core.catalog.tags import word_count
+from orchestra_mem.core.fact_kinds import CLOSING_ROWS
 from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.core.summaries.drafts import Draft, Material, check, material_of, paragraphs_of
 from orchestra_mem.core.summaries.extractive import Passage
@@ -23,7 +24,7 @@ from orchestra_mem.stores import CatalogStore, DraftStore, EventLog, Ledger
 from orchestra_mem.tiers.catalog import MemoryCatalog
 from orchestra_mem.tiers.session_compaction import read_source, summary_material
 from orchestra_mem.tiers.session_ending import NOTED, with_lines
-from orchestra_mem.types import EXTRACTIVE, MustKeepKind, MustKeepStatus, Operation, OperationFilter, Summary
+from orchestra_mem.types import EXTRACTIVE, MustKeepStatus, Operation, OperationFilter, Summary
 
 
 def marked_summary(
@@ -105,12 +106,6 @@ def _material(item: MemoryItem) -> Material:
 HIGHER, DOCUMENT = "summaries", "document"
 # Prose extracts fill the size of a short form, so lines of the model may enlarge it by this factor.
 _WITH_LINES = 1.25
-_KINDS = {
-    "key_accomplishments": MustKeepKind.COMPLETION,
-    "decisions_made": MustKeepKind.DECISION,
-    "issues_encountered": MustKeepKind.FAILURE,
-    "recommended_next_steps": MustKeepKind.OPEN_ITEM,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +227,8 @@ def _by_kind(found: Mapping[str, Sequence[str]], now: datetime) -> dict[str, lis
     from orchestra_mem.core.facts.extraction import find_in_text
 
     sorted_: dict[str, list[str]] = {}
-    for key, lines in found.items():
-        for line in lines:
+    for kind, row in CLOSING_ROWS.items():
+        for line in found.get(row.closing_key, ()):
             kinds = {fact.kind for fact in find_in_text(line, operation=0, timestamp=now)}
-            sorted_.setdefault(key if _KINDS[key] in kinds else NOTED, []).append(line)
+            sorted_.setdefault(row.closing_key if kind in kinds else NOTED, []).append(line)
     return sorted_

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
+from orchestra_mem.core.fact_kinds import CLOSING_ROWS
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.types import Json
@@ -22,7 +23,7 @@ ANSWER_TOKENS = 220
 # Tokens that a retry adds to the prompt: the quoted answer and its fault.
 RETRY_TOKENS = 200
 NOTES_KEYS = ("lines",)
-SESSION_KEYS = ("key_accomplishments", "decisions_made", "issues_encountered", "recommended_next_steps")
+SESSION_KEYS = tuple(row.closing_key for row in CLOSING_ROWS.values())
 _MARK = re.compile(r"<(?=\s*/?\s*record\b)", re.IGNORECASE)
 _MAX_QUOTED_ANSWER = 400
 

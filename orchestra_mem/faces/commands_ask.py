@@ -164,7 +164,7 @@ def facts(
     everything: Annotated[bool, option("--all", "Include facts that are superseded, removed or done.")] = False,
     limit: LimitOption = 50,
 ) -> CommandResult:
-    """List the facts that summaries must keep: decisions, rules, roles, failures, open items.
+    """List the facts that summaries must keep: decisions, rules, roles, failures, completions, open items, insights.
 
     Example: orchestra-mem facts --kind decision --all
     """

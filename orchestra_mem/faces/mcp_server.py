@@ -136,7 +136,7 @@ class MemoryTools:
         every: Annotated[bool, Field(description="Include facts that no longer apply.")] = False,
         limit: Limit = 20, offset: Offset = 0, max_tokens: MaxTokens = 1_500,
     ) -> str:  # fmt: skip
-        """List decisions, rules, roles, failures and open items, newest first. Costs about 30 tokens an entry."""
+        """List facts of all kinds or one, such as decisions, newest first. Costs about 30 tokens an entry."""
         found = self._caller.view.facts(kind, standing=not every)[::-1][offset : offset + limit + 1]
         return self._entries([*map(_fact, found)], "facts", limit, offset, max_tokens)
 

@@ -19,7 +19,7 @@ from orchestra_mem.core.documents.owned_lines import SECTIONS
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.search_types import SearchFilter
-from orchestra_mem.tiers.shared_decisions import Told
+from orchestra_mem.tiers.shared_decisions import DecisionHere
 from orchestra_mem.types import DocumentName, MustKeepKind, Session
 
 
@@ -53,7 +53,8 @@ class Snapshot:
 
 # Priority bonus that puts operations with a decision, rule, role or open item before all others.
 _FACTS_FIRST = 1e12
-_SHORT_LINES = 8  # shown of a shortened section at least
+# Least lines of a shortened section: one line of a list of facts makes sense alone, one of another text does not.
+_LEAST_FACT_LINES, _LEAST_LINES = 1, 8
 _MOST_FORMS = 60
 FACT_NUMBER = re.compile(r"\(K(\d{1,18})\)")
 _FINISHED = re.compile(r"\s*[-*+] \[(?:[xX]\]|[ ]\] ~~)")  # a work item's line
@@ -81,13 +82,14 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], weig
     priorities = _entry_priorities(blocks) if part is Part.DECISIONS else {}
     for position, block in enumerate(blocks):
         kind = SECTIONS[name].get(block.title.lower())
-        forms, valid = _section_forms(block.text, weights, 1 if kind else _SHORT_LINES)
+        forms = _section_forms(block.text, weights, _LEAST_FACT_LINES if kind else _LEAST_LINES)
         if forms:
             priority = priorities.get(position, -position)
             key = f"{name.value}/{block.title or 'text'}"
+            item = _item(key, part, tuple(text for text, _ in forms), priority, block, f"{name.value}.md:{block.line}")
+            valid = sum(holds for _, holds in forms)
             is_past = kind is MustKeepKind.COMPLETION or block.title.lower() == "statistics"
-            item = _item(key, part, forms, priority, block, f"{name.value}.md:{block.line}")
-            item = replace(item, valid=0 if is_past else valid)
+            item = replace(item, valid=0 if is_past else None if valid == len(forms) else valid)
             is_rules = kind is MustKeepKind.CONSTRAINT and not item.pinned
             items.append(replace(item, pinned=True, pinned_for="rules") if is_rules else item)
     return named_apart(items)
@@ -108,7 +110,7 @@ def _entry_priorities(blocks: Sequence[Block]) -> dict[int, int]:
     return {position: len(blocks) - rank for rank, position in enumerate(order)}
 
 
-def shared_items(told: Sequence[Told]) -> list[Item]:
+def shared_items(told: Sequence[DecisionHere]) -> list[Item]:
     """Make an item of each shared decision, the newest most important; mark those that the project or others revoke."""
     items: list[Item] = []
     sources = [f" (from {shared.project})" if shared.project else "" for shared, _ in told]
@@ -129,8 +131,8 @@ def shared_items(told: Sequence[Told]) -> list[Item]:
     return named_apart(items)
 
 
-def session_items(document: SessionDocument, border: int, untold: Container[int] = ()) -> list[Item]:
-    """Make items of a session document: entries up to `border`, `untold` ones first, summaries, people's sections."""
+def session_items(document: SessionDocument, border: int, unlisted: Container[int] = ()) -> list[Item]:
+    """Make items of a session document: entries up to `border`, `unlisted` ones first, summaries, people's sections."""
     items: list[Item] = []
     for position, part in enumerate(document.parts):
         block = part.block
@@ -142,9 +144,10 @@ def session_items(document: SessionDocument, border: int, untold: Container[int]
         elif part.summary:
             key, forms = f"summary {part.summary}", _summary_forms(block.text)
         else:
-            key, (forms, _) = f"session/{block.title or 'text'}", _section_forms(block.text, {})
+            key = f"session/{block.title or 'text'}"
+            forms = tuple(text for text, _ in _section_forms(block.text, {}, _LEAST_LINES))
         if forms:
-            priority = position + _FACTS_FIRST * (part.operation in untold)
+            priority = position + _FACTS_FIRST * (part.operation in unlisted)
             items.append(_item(key, Part.SESSION, forms, priority, block, f"session document:{block.line}"))
     return named_apart(items)
 
@@ -163,28 +166,27 @@ def named_apart(items: Sequence[Item]) -> list[Item]:
     return result
 
 
-def _section_forms(
-    text: str, weights: Mapping[str, float], least: int = _SHORT_LINES
-) -> tuple[tuple[str, ...], int | None]:
-    """Return a section's forms: its heading with `least` or more lines, the weightiest and newest, and the full text.
+def _section_forms(text: str, weights: Mapping[str, float], least: int) -> list[tuple[str, bool]]:
+    """Return a section's forms from the shortest to the full text, each with whether all that it shows still holds.
 
-    A section of fewer than twice as many lines has only its full text. The number counts the forms without lines that
-    are finished or superseded; it is None if the section has no such line.
+    Shortened, a section has its heading and `least` or more lines, the weightiest and newest. One of fewer than twice
+    as many lines has only its full text, which counts as holding if any of its lines does.
     """
     full = shown_text(section_as_read(text))
-    heading, *lines = [line for line in full.splitlines(keepends=True) if line.strip()] or [""]
+    if not full:
+        return []
+    heading, *lines = [line for line in full.splitlines(keepends=True) if line.strip()]
     weight = [_line_weight(line, weights) for line in lines]
     ranked = sorted(range(len(lines)), key=lambda number: (-weight[number], -number))
     holding = sum(each >= 0 for each in weight) if _line_weight(heading, weights) >= 0 else 0
-    forms, valid = [], 0
+    forms: list[tuple[str, bool]] = []
     for count in range(least, len(lines) if len(lines) >= 2 * least else 0, 1 + len(lines) // _MOST_FORMS):
         told = f"*({len(lines) - count:,} other lines are left out here)*\n"
         form = as_form(f"{heading}{told}{''.join(map(lines.__getitem__, sorted(ranked[:count])))}")
         if len(form) < len(full):
-            forms.append(form)
-            valid += count <= holding
-    is_valid = holding == len(lines) if forms or not lines else holding > 0
-    return ((*forms, full) if full else ()), None if is_valid else valid
+            forms.append((form, count <= holding))
+    full_holds = holding == len(lines) if forms or not lines else holding > 0
+    return [*forms, (full, full_holds)]
 
 
 def _line_weight(line: str, weights: Mapping[str, float]) -> float:

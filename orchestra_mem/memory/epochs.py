@@ -7,10 +7,10 @@ documents are appended after the prefix, in chronological order.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchestra_mem.core.context.assembly import NEWEST_SHARE, PREAMBLE, Epoch, begin_epoch
@@ -22,6 +22,7 @@ from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
+from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.errors import ServerAwayError
 from orchestra_mem.memory.context_items import (
@@ -38,7 +39,7 @@ from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session import SessionMemoryManager
 from orchestra_mem.tiers.shared_decisions import SHARED_LOG, SharedDecisions
-from orchestra_mem.types import DocumentName, MustKeepKind, MustKeepStatus, Operation
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepStatus, Operation
 
 if TYPE_CHECKING:
     from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage
@@ -57,8 +58,7 @@ _SMALL_TOKENS = 500
 _ROOMS = 4  # sizes of the room for recalled memories
 # A context this small is cheap to reprocess, so its room for recalled memories may differ from query to query.
 _CHANGING_TOKENS = 1_000
-# Facts whose operations a small context shows first.
-_FACTS_SHOWN_FIRST = (MustKeepKind.CONSTRAINT, MustKeepKind.DECISION, MustKeepKind.ROLE, MustKeepKind.OPEN_ITEM)
+_SHOWN_FIRST = tuple(kind for kind, row in KIND_ROWS.items() if row.shown_first)
 # A change of more lines starts a new epoch, which shows the new document, instead of adding a note.
 _MAX_NOTE_LINES = 60
 # For prefixes, which stay the same for an epoch.
@@ -73,6 +73,17 @@ class _Documents:
     blocks: Mapping[DocumentName, tuple[Block, ...]]
     session: SessionDocument
     shared: list[Item]
+
+    def fact_numbers(self) -> list[int]:
+        """Return the numbers of the facts that the documents list."""
+        blocks = (block for several in self.blocks.values() for block in several)
+        return [*{int(number) for block in blocks for number in FACT_NUMBER.findall(block.text)}]
+
+    def items(self, listed: Sequence[MustKeep]) -> list[Item]:
+        """Return the items of the documents, except the session document. `listed`: The facts in them."""
+        weights = {str(fact.id): fact.weight if fact.status is MustKeepStatus.STANDING else -1.0 for fact in listed}
+        parts = [document_items(name, part, self.blocks[name], weights) for name, part in _PARTS.items()]
+        return [*chain.from_iterable(parts), *self.shared]
 
     def texts(self, border: int) -> dict[str, str]:
         """Return the text of each document by name, without session entries of operations after `border`."""
@@ -312,31 +323,20 @@ class EpochKeeper:
         border = session.spilled_through if session else 0
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
-        blocks = documents.blocks
-        shown_blocks = (block for several in blocks.values() for block in several)
-        numbers = {number for block in shown_blocks for number in FACT_NUMBER.findall(block.text)}
-        told = self.session.ledger.must_keeps_by_id([*map(int, numbers)])
-        weights = {str(fact.id): fact.weight if fact.status is MustKeepStatus.STANDING else -1.0 for fact in told}
-        items = [item for name, part in _PARTS.items() for item in document_items(name, part, blocks[name], weights)]
-        items += documents.shared
+        listed = self.session.ledger.must_keeps_by_id(documents.fact_numbers())
+        items = documents.items(listed)
         kept_free = self._kept_free(items, wanted, budget_tokens) if wanted.all else 0
         sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
         through = operations[-1].id if operations else border
-        first = min((part.operation for part in documents.session.parts if part.operation), default=border + 1)
-        facts = self.session.ledger.must_keeps(
-            kinds=_FACTS_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=first, last_operation=through
-        )
+        stated = self._facts_shown_first(documents.session, border, through)
         if session is not None:
-            untold = {fact.operation for fact in facts if str(fact.id) not in numbers}  # until the first refresh
-            items += session_items(documents.session, border, untold)
+            known = {fact.id for fact in listed}
+            unlisted = {fact.operation for fact in stated if fact.id not in known}  # until the first refresh
+            items += session_items(documents.session, border, unlisted)
             sources[Part.SESSION] = f"session {session.id[:8]}"
         small = budget_tokens - kept_free <= _SMALL_TOKENS
-        messages = latest_messages(operations)
-        turns = TurnWindow(reason="continuity was not measured") if messages and not small else None
-        turns = self.search.turn_window(messages) if turns and measure_turns else turns
-        whole_from = first_of_turns(operations, turns.turns) if turns else 0
-        holding = {fact.operation for fact in facts}
-        items += [operation_item(entry, whole_from, holding) for entry in fresh]
+        turns = None if small else self._turns(operations, measure=measure_turns)
+        items += _operation_items(fresh, turns, {fact.operation for fact in stated})
         self.epoch_count += 1
         begun = partial(
             begin_epoch, number=self.epoch_count, budget_tokens=budget_tokens, counter=self.session.counter,
@@ -345,9 +345,22 @@ class EpochKeeper:
             # Operations may use the unused tokens of other parts, unless recalled memories could use these tokens.
             lends=wanted.all < wanted.most or wanted.most in (0, _MOST_RECALLED_TOKENS),
         )  # fmt: skip
-        epoch = begin_once(items, begun, {fact.operation for fact in (*facts, *told)})
+        epoch = begin_once(items, begun, {fact.operation for fact in (*stated, *listed)})
         texts = documents.texts(border)
         return _Running(epoch, through, operations, now.documents, texts, border, wanted, kept_free, turns)
+
+    def _facts_shown_first(self, document: SessionDocument, border: int, through: int) -> list[MustKeep]:
+        """Return the active facts for which a small context shows operations first: of entries and newer operations."""
+        first = min((part.operation for part in document.parts if part.operation), default=border + 1)
+        return self.session.ledger.must_keeps(
+            kinds=_SHOWN_FIRST, status=MustKeepStatus.STANDING, first_operation=first, last_operation=through
+        )
+
+    def _turns(self, operations: Sequence[Operation], *, measure: bool) -> TurnWindow | None:
+        """Return the turns to show in full; None without a user's messages."""
+        if not (messages := latest_messages(operations)):
+            return None
+        return self.search.turn_window(messages) if measure else TurnWindow(reason="continuity was not measured")
 
     def _kept_free(self, items: Sequence[Item], wanted: _Room, budget_tokens: int) -> int:
         """Return the room for recalled memories: guesses among them get what `items` and the newest operations leave.
@@ -369,6 +382,12 @@ class EpochKeeper:
         shared = self.settings.context.shared_share * is_shared
         own = of * (1 - shared)
         return {Part.SHARED: of * shared, **{Part(name): share * own for name, share in self.settings.context.shares}}
+
+
+def _operation_items(entries: Sequence[Entry], turns: TurnWindow | None, stating: Container[int]) -> list[Item]:
+    """Return the items of new operations: those of the newest `turns` pinned, those that are `stating` facts first."""
+    whole_from = first_of_turns([entry.operation for entry in entries], turns.turns) if turns else 0
+    return [operation_item(entry, whole_from, stating) for entry in entries]
 
 
 def changed_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:

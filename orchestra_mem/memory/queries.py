@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -161,19 +161,31 @@ class SearchCalls(HistoryCalls):
     def facts(
         self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
     ) -> list[MustKeep]:
-        """Return the newest `limit` facts, oldest first: of one `kind` or of all; if `standing`, only active facts.
+        """Return the newest `limit` facts (None: all), oldest first: of one `kind` or all, if `standing` only active.
 
         Raises:
             ValueError: There is no such kind.
         """
         kinds = () if kind is None else (MustKeepKind(kind),)
         status = MustKeepStatus.STANDING if standing else None
+        with self._all_extracted():
+            return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
+
+    def extract_facts(self) -> None:
+        """Extract the facts of all new operations, and read people's edits of facts; `facts` does so by itself."""
+        with self._all_extracted():
+            pass
+
+    @contextmanager
+    def _all_extracted(self) -> Iterator[None]:
+        """Hold the memory once the facts of all operations are extracted; in between, others may use it."""
         while True:
             with self._life.settled():
                 unread = self._life.unread
                 self._life.extract_facts(_READ_AT_ONCE)
                 if not 0 < self._life.unread < unread:  # all are scanned, or the disk refuses
-                    return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
+                    yield
+                    return
             self._note_call()  # keeps the idle worker from extracting facts, too, and so from holding the lock
             time.sleep(_BETWEEN_S)
 

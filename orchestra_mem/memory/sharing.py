@@ -103,7 +103,7 @@ class SharingCalls(SearchCalls):
             raise InvalidChangeError("this project does not share decisions: its setting project.shared is false")
         if why := tag_fault(tags):
             raise InvalidChangeError(why)
-        self.facts(limit=0)
+        self.extract_facts()
         fact = parts.ledger.must_keep(_number(reference))
         if why := self._why_not(fact):
             raise InvalidChangeError(why)
@@ -156,7 +156,7 @@ class SharingCalls(SearchCalls):
                 why = "people have added lines to it, or it has no readable line that says who shared it"
                 raise InvalidChangeError(f"{self.shared_log.path}:{entry.line}: change this by hand, as {why}")
             log.documents.save(name, after, expected=before)
-            log.facts(limit=0)  # reads the edit
+            log.extract_facts()  # reads the edit
 
     def adopt_decision(self, reference: str, *, again: bool = False) -> SharedFact:
         """Copy a decision or rule from the shared log into this project.
@@ -185,7 +185,7 @@ class SharingCalls(SearchCalls):
     ) -> SharedFact:  # fmt: skip
         """Record a fact as a separate operation, unless an active fact has the same `text` or original text `found`."""
         with self._parts.lock, self._parts.store.lock():  # or the fact would not be extracted at once
-            self.facts(limit=0)
+            self.extract_facts()
             ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
             alike = [
                 fact
@@ -204,7 +204,7 @@ class SharingCalls(SearchCalls):
             operation = self.record_operation(
                 STATED_FACT, {"text": text, "kind": kind.value, **data}, critical=True, idempotency_key=key
             )
-            self.facts(limit=0)
+            self.extract_facts()
             fact = ledger.must_keeps(first_operation=operation.id, last_operation=operation.id)[0]
             gone = [
                 each for each in ledger.must_keeps(status=MustKeepStatus.SUPERSEDED) if each.superseded_by == fact.id

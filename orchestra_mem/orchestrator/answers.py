@@ -14,7 +14,7 @@ from orchestra_mem.catalog_types import Injection
 from orchestra_mem.compression.timeouts import ModelWithTimeout
 from orchestra_mem.core.prompts import few_shot
 from orchestra_mem.core.search.echoes import fenced
-from orchestra_mem.core.summaries.kept import state_of
+from orchestra_mem.core.summaries.kept import state_suffix
 from orchestra_mem.core.work.wording import either
 from orchestra_mem.errors import ModelError
 from orchestra_mem.memory.manager import OrchestratorContextManager
@@ -24,7 +24,7 @@ from orchestra_mem.orchestrator.intents.slots import SPEAKER
 from orchestra_mem.orchestrator.journal import LINE, answer_recent, read_recent_question, without_period
 from orchestra_mem.orchestrator.phrases import STATUS_WORDS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import Told, expected_target, shown
+from orchestra_mem.orchestrator.talk import Result, expected_target, shown
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit, SearchFilter
 from orchestra_mem.serialize import local_day
@@ -86,14 +86,14 @@ class Answers:
         self._clock = clock
         self._model = model
         self.injection: Injection | None = None
-        self.actions: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
+        self.actions: Mapping[Action, Callable[[Intent, Resolver, str], Result]] = {
             Action.STATUS: self._status, Action.WHY: self._why, Action.FIND: self._find, Action.LIST: self._list,
             Action.RESUME: self._resume, Action.NEXT: lambda intent, resolver, line: self._next(),
             Action.RECENT: self._recent_or_decided,
-            Action.HELP: lambda intent, resolver, line: Told(text=HELP),
+            Action.HELP: lambda intent, resolver, line: Result(text=HELP),
         }  # fmt: skip
 
-    def _recent_or_decided(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _recent_or_decided(self, intent: Intent, resolver: Resolver, line: str) -> Result:
         """Answer what was done; with a target, what was decided about it, or who is on it, from histories and facts."""
         items = resolver.named(intent.target) if intent.target else ()
         asks_who = intent.value.lower() == "who is"
@@ -118,9 +118,9 @@ class Answers:
             if not facts and is_timed and asks_facts and (facts := of_time(None, None)):
                 told.append(f"{none} for that time; for others:")
             told += facts or [f"{none}."] * (asks_facts and not told)
-        return Told(text="\n".join(told), effects=shown(items)) if told else self._recent(f"{intent.value} {line}")
+        return Result(text="\n".join(told), effects=shown(items)) if told else self._recent(f"{intent.value} {line}")
 
-    def _recent(self, line: str) -> Told:
+    def _recent(self, line: str) -> Result:
         question = read_recent_question(line, self._clock())
         is_timed = any(each is not None for each in (question.since, question.until, question.session))
         where = OperationFilter(since=question.since, until=question.until, limit=None if is_timed else _LOOKED_AT)
@@ -144,7 +144,7 @@ class Answers:
             facts = self._facts(_FACTS[question.did], question.since, question.until, most=most, besides=told_why)
             text = "\n".join([text] * (not facts or bool(failed)) + facts)
         spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
-        return Told(text=text, effects=shown(spoken_of[-_LISTED:]))
+        return Result(text=text, effects=shown(spoken_of[-_LISTED:]))
 
     def _ended(self, did: str) -> dict[int, str]:
         """Return the operations whose facts of the kind that is asked for have all ended, with what became of these."""
@@ -169,7 +169,7 @@ class Answers:
         found = [fact for fact in facts if until is None or fact.timestamp < until]
         if is_rule := kind is MustKeepKind.CONSTRAINT:
             found.sort(key=lambda fact: fact.rank)
-        states = [state_of(each).strip(" ()") for each in found[-most:]]
+        states = [state_suffix(each).strip(" ()") for each in found[-most:]]
         told = [
             f"{each.text} [K{each.id}, {local_day(each.timestamp)}{state and f', {state}'}]"
             for each, state in zip(found[-most:], states, strict=True)
@@ -178,7 +178,7 @@ class Answers:
         more = [f"… and {left:,} {which}: `orchestra-mem facts --kind '{kind}' --limit 0`"] * (left > 0)
         return [*told[::-1], *more] if is_rule else [*more, *told]
 
-    def _status(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _status(self, intent: Intent, resolver: Resolver, line: str) -> Result:
         if not intent.target:
             return self._overview()
         items = resolver.many(intent.target, expected_target(intent))
@@ -196,7 +196,7 @@ class Answers:
         ]
         return list(dict.fromkeys(told))[-_REASONS_TOLD:]
 
-    def _overview(self) -> Told:
+    def _overview(self) -> Result:
         counts = self._tracker.counts()
         lines = [
             f"{kind.capitalize()}: {', '.join(f'{count:,} {status}' for status, count in by_status.items() if count)}"
@@ -228,7 +228,7 @@ class Answers:
         blockers = self._tracker.blockers(item.id) if item.status.is_open else []
         return f", waits for {either((each.name for each in blockers), 'and')}" if blockers else ""
 
-    def _why(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _why(self, intent: Intent, resolver: Resolver, line: str) -> Result:
         question = intent.value or intent.target or line
         found = self._memory.search(question, limit=10)
         # A third heading is that of a decision in the log, below which people write why.
@@ -237,9 +237,9 @@ class Answers:
         items = resolver.named(intent.target) if intent.target else ()
         told = [line for item in items for line in self._history(self._tracker.item(item))] + [*map(_told, reasons)]
         if not told:
-            return Told(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing about that is recorded.")
+            return Result(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing about that is recorded.")
         worded = self._worded(question, "\n".join(told))
-        return Told(text="\n".join(filter(None, (worded, *told))), effects=shown(items))
+        return Result(text="\n".join(filter(None, (worded, *told))), effects=shown(items))
 
     def _worded(self, question: str, reasons: str) -> str:
         """Return a cached answer to a "why" question, or the model's answer from `reasons`; "" if there is neither.
@@ -264,7 +264,7 @@ class Answers:
         cache.put(question, text, facts=facts, model=name)
         return text
 
-    def _next(self) -> Told:
+    def _next(self) -> Result:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
         pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_SIFTED))
         # An item with open children is finished by finishing its children.
@@ -281,7 +281,7 @@ class Answers:
         lines += self._facts(MustKeepKind.OPEN_ITEM, most=_NEXT)
         return _of(rest, "\n".join(lines) or "There are no open items.")
 
-    def _find(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _find(self, intent: Intent, resolver: Resolver, line: str) -> Result:
         words = intent.value or intent.target
         if not words:
             raise Unclear("What should I search for?")
@@ -305,7 +305,7 @@ class Answers:
                 found.setdefault(hit.chunk.text, hit)
         return [*found.values()][:_NEXT]
 
-    def _list(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _list(self, intent: Intent, resolver: Resolver, line: str) -> Result:
         """List items, filtered by the status, person, priority and blockers that the line mentions."""
         counts, priority = _COUNTS.match(line) is not None, _PRIORITY.search(line)
         parent = resolver.one(intent.target) if intent.target else None
@@ -347,7 +347,7 @@ class Answers:
         is_name = name[:1].isupper() and re.search(marked, line)
         return frozenset({speaker().casefold()} if is_mine else {name.casefold()} if is_name else ())
 
-    def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Result:
         if not intent.target:
             return self._next()
         item = resolver.one(intent.target, expected_target(intent))
@@ -364,8 +364,8 @@ def persons_in(line: str, tracker: WorkTracker) -> frozenset[str]:
     return frozenset(re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", line.casefold()) if known else ())
 
 
-def _of(items: Sequence[WorkItem], text: str) -> Told:
-    return Told(text=text, effects=shown([item.id for item in items]))
+def _of(items: Sequence[WorkItem], text: str) -> Result:
+    return Result(text=text, effects=shown([item.id for item in items]))
 
 
 def _guesses(hits: Sequence[Hit]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.search.echoes import without_recalled
+from orchestra_mem.core.speakers import Voice, holds_output, is_from_person, voice_of
 from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.types import (
@@ -37,6 +38,19 @@ _STANDING = MustKeepStatus.STANDING
 # Number of operations whose facts are extracted and stored together.
 _BATCH = 500
 RECURRING = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE)
+
+
+@dataclass(slots=True)
+class _Settled:
+    """Facts, known and new, as operations leave them; `before` has the known ones as they were, by id."""
+
+    facts: list[MustKeep]
+    before: dict[int, MustKeep]
+
+    def add_known(self, facts: Sequence[MustKeep]) -> None:
+        """Add facts of the ledger that are not among the known ones."""
+        self.facts += [fact for fact in facts if fact.id not in self.before]
+        self.before |= {fact.id: fact for fact in facts}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,35 +110,28 @@ class FactExtractor:
         from orchestra_mem.core.facts.superseding import settle
         from orchestra_mem.tiers.known_facts import KnownFacts
 
-        number = self.ledger.next_must_keep_id()
+        first_id = self.ledger.next_must_keep_id()
         facts = KnownFacts(self.log, self.ledger)
         facts.index()
         found = self._without_quoted(operations, found, facts)
-        new = [replace(fact, id=number + position) for position, fact in enumerate(found)]
+        new = [replace(fact, id=first_id + position) for position, fact in enumerate(found)]
         near = facts.near(new) if new else []
-        edited = [fact for fact in near if fact.author is Author.PERSON]
+        by_people = [fact for fact in near if fact.author is Author.PERSON]
         known = [fact for fact in near if fact.status is _STANDING]
         replaced = [fact for fact in near if fact.status is MustKeepStatus.SUPERSEDED]
-        # A fact that is found late may be superseded by a known fact of a later operation.
-        newest = max((fact.operation for fact in new), default=0)
-        later = [fact for fact in known if fact.operation > newest]
-        agents = self._agents_of([*known, *new, *edited]) if self.apart else None
-        stated = {each.id for each in operations if each.type == STATED_FACT or _is_speech(each)}
-        new = _as_edited(new, edited, agents or {}, stated)
-        new = list(settle([*new, *later], agents=agents))[: len(new)] if later else new
+        agents = self._agents_of([*known, *new, *by_people]) if self.apart else None
+
+        said_again = {each.id for each in operations if each.type == STATED_FACT or is_from_person(each)}
+        new = _as_edited(new, by_people, agents or {}, said_again)
+        new = _ended_by_later(new, known, agents)
         settled = _by_weight(settle([*known, *new], known=len(known), agents=agents, replaced=replaced))
         if self.lasting:
-            marked = {fact.id: fact.superseded_by for fact in known}
-            for place, fact in enumerate(settled):
-                if fact.superseded_by:
-                    doubted = fact.status is _STANDING and fact.author is not Author.PERSON
-                    by = marked.get(fact.id, 0) if doubted else fact.superseded_by
-                    settled[place] = replace(fact, status=_STANDING, superseded_by=by)
-        before = {fact.id: fact for fact in known}
-        settled = self._without_replaced(operations, before, settled)
-        settled = self._without_repaired(operations, before, settled, facts)
-        changed = [(before[fact.id], fact) for fact in settled if fact.id in before and fact != before[fact.id]]
-        return [fact for fact in settled if fact.id not in before], changed
+            settled = _left_standing(settled, known)
+        result = _Settled(settled, before={fact.id: fact for fact in known})
+        self._end_replaced(operations, result)
+        self._end_repaired(operations, result, facts)
+        pairs = [(result.before.get(fact.id), fact) for fact in result.facts]
+        return [fact for old, fact in pairs if old is None], [(old, fact) for old, fact in pairs if old and old != fact]
 
     def _without_quoted(
         self, operations: Sequence[Operation], found: Sequence[MustKeep], facts: KnownFacts
@@ -132,9 +139,7 @@ class FactExtractor:
         """Remove what a model says in the words of a known fact: it quotes the memory, and decides nothing again."""
         from orchestra_mem.core.facts.candidates import QUOTED, text_key
 
-        answers = {
-            each.id for each in operations if isinstance(each.data, dict) and each.data.get("role") == "assistant"
-        }
+        answers = {each.id for each in operations if voice_of(each) is Voice.MODEL}
         quoted = [fact for fact in found if fact.operation in answers and fact.kind in QUOTED]
         if not quoted:
             return found
@@ -160,43 +165,36 @@ class FactExtractor:
         self._agents.update(agents)
         return agents
 
-    def _without_replaced(
-        self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep]
-    ) -> list[MustKeep]:
+    def _end_replaced(self, operations: Sequence[Operation], settled: _Settled) -> None:
         """Supersede the facts of operations that a newer version (of a note or rule file) replaces, except people's."""
         replaced = {number for each in operations if (number := self._replaced_by(each))}
         for number in replaced:
-            old = self.ledger.must_keeps(first_operation=number, last_operation=number, status=_STANDING)
-            settled = [*settled, *(fact for fact in old if fact.id not in known)]
-            known |= {fact.id: fact for fact in old}
-        return [
+            settled.add_known(self.ledger.must_keeps(first_operation=number, last_operation=number, status=_STANDING))
+        settled.facts = [
             replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=0)
             if fact.operation in replaced and fact.status is _STANDING and fact.author is not Author.PERSON
             else fact
-            for fact in settled
+            for fact in settled.facts
         ]
 
-    def _without_repaired(
-        self, operations: Sequence[Operation], known: dict[int, MustKeep], settled: list[MustKeep], facts: KnownFacts
-    ) -> list[MustKeep]:
+    def _end_repaired(self, operations: Sequence[Operation], settled: _Settled, facts: KnownFacts) -> None:
         """Close the failures of commands that the same agent has run again since, with the same input and success."""
-        from orchestra_mem.core.facts.states import command_of, has_succeeded
+        from orchestra_mem.core.facts.outcomes import command_of, has_succeeded
 
         commands = {each.id: command for each in operations if (command := command_of(each))}
         worked = {commands[each.id]: each.id for each in operations if each.id in commands and has_succeeded(each)}
         if not worked:
-            return settled
+            return
         for command, failures in facts.failures_of(worked).items():
             commands |= {fact.operation: command for fact in failures}
-            settled = [*settled, *(fact for fact in failures if fact.id not in known)]
-            known |= {fact.id: fact for fact in failures}
-        return [
+            settled.add_known(failures)
+        settled.facts = [
             replace(fact, status=MustKeepStatus.DONE)
             if fact.kind is MustKeepKind.FAILURE
             and fact.status is _STANDING
             and worked.get(commands.get(fact.operation, ""), 0) > fact.operation
             else fact
-            for fact in settled
+            for fact in settled.facts
         ]
 
     def _replaced_by(self, operation: Operation) -> int:
@@ -224,11 +222,11 @@ def facts_of(operations: Sequence[Operation]) -> list[MustKeep]:
     from orchestra_mem.core.facts.extraction import find_in_operations
 
     found = find_in_operations([_own(each) for each in operations])
-    stated = [_stated(each) or facts for each, facts in zip(operations, found, strict=True)]
-    return [fact for each, facts in zip(operations, stated, strict=True) for fact in _as_shown(each, facts)]
+    pairs = zip(operations, found, strict=True)
+    return [fact for each, facts in pairs for fact in _as_shown(each, _of_stated_fact(each) or facts)]
 
 
-def _stated(operation: Operation) -> list[MustKeep]:
+def _of_stated_fact(operation: Operation) -> list[MustKeep]:
     """Return the fact of a `STATED_FACT` operation as a list; empty for other operations."""
     data = operation.data if operation.type == STATED_FACT and isinstance(operation.data, dict) else {}
     text, kind = squeeze(str(data.get("text", ""))), data.get("kind")
@@ -255,7 +253,7 @@ def _own(operation: Operation) -> Operation:
     """Return an operation without text recalled from this memory: a recalled decision is not a new decision.
 
     Three kinds of operations lose all data: commands that an orchestrator carried out (`settled`; the results are work
-    items), items that a program stores under a name and updates itself, and stated facts (see `_stated`).
+    items), items that a program stores under a name and updates itself, and stated facts (see `_of_stated_fact`).
     """
     settled = isinstance(operation.data, dict) and operation.data.get("settled") is True
     if settled or operation.is_stored or operation.type == STATED_FACT:
@@ -265,31 +263,20 @@ def _own(operation: Operation) -> Operation:
 
 
 def weight_of(operation: Operation) -> float:
-    """Return the weight of an operation's facts: 3 if critical, 2 for speech, 0.5 for a tool's output, else 1."""
+    """Return the weight of an operation's facts: 3 if critical, 2 if a person said it, 0.5 for tool output, else 1."""
     if operation.critical:
         return HEAVIEST
-    if _is_speech(operation):
+    if is_from_person(operation):
         return SPEECH_WEIGHT
-    return OUTPUT_WEIGHT if _holds_output(operation) else 1.0
-
-
-def _is_speech(operation: Operation) -> bool:
-    data = operation.data if isinstance(operation.data, dict) else {}
-    if data.get("role") in ("user", "human", "system") or operation.type in ("nl_command", "user_message"):
-        return bool(data)
-    return "speaker" in data and not _holds_output(operation)
-
-
-def _holds_output(operation: Operation) -> bool:
-    return isinstance(operation.data, dict) and not operation.data.keys().isdisjoint(("output", "stdout", "stderr"))
+    return OUTPUT_WEIGHT if holds_output(operation) else 1.0
 
 
 def _as_edited(
-    new: Sequence[MustKeep], people: Sequence[MustKeep], agents: Mapping[int, str | None], stated: Container[int]
+    new: Sequence[MustKeep], people: Sequence[MustKeep], agents: Mapping[int, str | None], said_again: Container[int]
 ) -> list[MustKeep]:
     """Remove or supersede new facts in words that a person has removed or replaced: only people bring these back.
 
-    Facts of the operations in `stated`, which people say again, stand; so do completions and failures, which recur.
+    Facts of the operations in `said_again` stand, as people say them; so do completions and failures, which recur.
     """
     last: dict[tuple[str | None, str], MustKeep] = {}
     for fact in sorted(people, key=lambda fact: fact.status is _STANDING):
@@ -298,13 +285,40 @@ def _as_edited(
     edited = []
     for fact in new:
         theirs = last.get((agents.get(fact.operation), squeeze(fact.text).casefold()))
-        if theirs and fact.kind not in RECURRING and fact.operation not in stated:
+        if theirs and fact.kind not in RECURRING and fact.operation not in said_again:
             if theirs.status is MustKeepStatus.REMOVED:
                 fact = replace(fact, status=theirs.status, author=theirs.author)
             elif theirs.status is _STANDING:
                 fact = replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=theirs.id)
         edited.append(fact)
     return edited
+
+
+def _ended_by_later(
+    new: list[MustKeep], known: Sequence[MustKeep], agents: Mapping[int, str | None] | None
+) -> list[MustKeep]:
+    """End the new facts that known facts of later operations end, as facts may be found late."""
+    from orchestra_mem.core.facts.superseding import settle
+
+    newest = max((fact.operation for fact in new), default=0)
+    later = [fact for fact in known if fact.operation > newest]
+    return list(settle([*new, *later], agents=agents))[: len(new)] if later else new
+
+
+def _left_standing(settled: Sequence[MustKeep], known: Sequence[MustKeep]) -> list[MustKeep]:
+    """Let superseded facts stand, marked with the later fact; others keep the mark that they had.
+
+    A person's fact, which is only ever marked, gets its mark as well.
+    """
+    marks = {fact.id: fact.superseded_by for fact in known}
+    return [
+        fact
+        if not fact.superseded_by
+        else replace(fact, status=_STANDING)
+        if fact.status is MustKeepStatus.SUPERSEDED or fact.author is Author.PERSON
+        else replace(fact, superseded_by=marks.get(fact.id, 0))
+        for fact in settled
+    ]
 
 
 def _by_weight(facts: Sequence[MustKeep]) -> list[MustKeep]:

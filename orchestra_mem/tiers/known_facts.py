@@ -13,7 +13,7 @@ from orchestra_mem.core.facts.candidates import (
     nearest,
     text_key,
 )
-from orchestra_mem.core.facts.states import command_of
+from orchestra_mem.core.facts.outcomes import command_of
 from orchestra_mem.stores import EventLog, Ledger
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 

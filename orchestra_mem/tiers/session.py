@@ -324,7 +324,7 @@ class SessionMemoryManager(SessionCalls, use="open_memory(project, config=config
 
     def generate_summary(self) -> dict[str, Json]:
         """Summarise the running session by extraction; see `summarise_session`. Empty if no session is running."""
-        self.memory.facts(limit=0)  # extracts the facts of the newest operations
+        self.memory.extract_facts()
         return summarise_session(self.log, self.ledger, session) if (session := self.session) else {}
 
     def search(self, query: str, max_results: int = 5) -> list[str]:

@@ -20,6 +20,7 @@ from orchestra_mem.core.documents.session_document import SessionDocument, apply
 from orchestra_mem.core.summaries.compaction import Limits, cut_segments, due, merged_summary, merges, summary_of
 from orchestra_mem.core.text import visible
 from orchestra_mem.errors import NotFoundError
+from orchestra_mem.ports import TokenCounter
 from orchestra_mem.stores import Ledger
 from orchestra_mem.tiers.draft_placing import DraftPlacer, body, says
 from orchestra_mem.tiers.fact_extractor import HEAVIEST, FactExtractor
@@ -163,7 +164,7 @@ class SessionCompactor:
         """
         document = SessionDocument.parse(text)
         known = self.memory.ledger.summaries(session.id, standing=True)
-        standing, rewritten = _as_shown(known, document.summaries())
+        standing, rewritten = _as_shown(known, document.summaries(), self.memory.counter)
         entries = document.entries()
         sources, edited = self._due(session, entries, coming or ())
         borders = [entry for entry, block in entries.items() if block.pinned]
@@ -190,6 +191,7 @@ class SessionCompactor:
         standing.sort(key=lambda summary: summary.first_operation)
         while taken := merges(standing, self.limits):
             changed = any(summary.id in rewritten for summary in taken)
+            # This draft cannot fail the check: its shortest form only names the facts that its parts quote or name.
             draft = self._drafted(summary_material(self.memory.ledger, taken), self.limits.summary)
             made = replace(merged_summary(draft, taken, number=number, created=self.memory.clock()), edited=changed)
             standing = [made, *(summary for summary in standing if summary not in taken)]
@@ -305,7 +307,9 @@ def _weight(operation: Operation) -> float:
     return 1.0
 
 
-def _as_shown(known: Sequence[Summary], blocks: Mapping[int, Block]) -> tuple[list[Summary], set[int]]:
+def _as_shown(
+    known: Sequence[Summary], blocks: Mapping[int, Block], counter: TokenCounter
+) -> tuple[list[Summary], set[int]]:
     """Return the unpinned summaries with their texts in the document, and the ids of those that people rewrote."""
     standing: list[Summary] = []
     rewritten: set[int] = set()
@@ -315,6 +319,7 @@ def _as_shown(known: Sequence[Summary], blocks: Mapping[int, Block]) -> tuple[li
             continue
         if block is not None and not says(block, summary.text):
             rewritten.add(summary.id)
-            summary = replace(summary, text=visible(body(block.text)))
+            text = visible(body(block.text))
+            summary = replace(summary, text=text, tokens=max(summary.tokens, counter.count(text)))
         standing.append(summary)
     return standing, rewritten

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.entries import label
 from orchestra_mem.core.documents.episodic import NONE, Mention, WorkView
+from orchestra_mem.core.fact_kinds import CLOSING_ROWS
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import DocumentStore, TokenCounter
 from orchestra_mem.stores import EventLog, Ledger
-from orchestra_mem.types import Json, MustKeepKind, MustKeepStatus, OperationFilter, Session, SessionStatus
+from orchestra_mem.types import Json, MustKeepStatus, OperationFilter, Session, SessionStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +57,6 @@ class SessionPaths:
 
 
 _MOST = 50
-# The lists of a summary: title, word for their counts, and kind of their facts.
-_LISTS = {
-    "key_accomplishments": ("Accomplishments", "completed", MustKeepKind.COMPLETION),
-    "decisions_made": ("Recent Decisions", "decided", MustKeepKind.DECISION),
-    "issues_encountered": ("Issues Encountered", "failed", MustKeepKind.FAILURE),
-    "recommended_next_steps": ("Next Steps", "open", MustKeepKind.OPEN_ITEM),
-}
 # Key for a model's lines that the fact classifier did not confirm as belonging to one of the lists.
 NOTED = "also_noted"
 _ISSUES = re.compile(r"^\*\*Issues\*\*: .*$", re.MULTILINE)
@@ -82,7 +76,8 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
     total = sum(count for count, _ in counts.values())
     standing = [fact for fact in facts if fact.status is MustKeepStatus.STANDING]
     lists = {
-        key: [squeeze(fact.text) for fact in standing if fact.kind is kind] for key, (_, _, kind) in _LISTS.items()
+        row.closing_key: [squeeze(fact.text) for fact in standing if fact.kind is kind]
+        for kind, row in CLOSING_ROWS.items()
     }
     if work:
         finished = [each for each in work.done if (each.item.finished or session.started) >= session.started]
@@ -90,7 +85,7 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
         lists["recommended_next_steps"] += _told(work.next)
     kinds = ", ".join(f"{count:,} {label(kind)}" for kind, (count, _) in sorted(counts.items(), key=lambda i: -i[1][0]))
     changes = f"{total:,} operations ({kinds or 'none'}): " + ", ".join(
-        f"{len(lists[key]):,} {name}" for key, (_, name, _) in _LISTS.items()
+        f"{len(lists[row.closing_key]):,} {row.counted_as}" for row in CLOSING_ROWS.values()
     )
     shown: dict[str, Json] = {key: [*found[-_MOST:]] for key, found in lists.items()}
     steps = shown.pop("recommended_next_steps")  # the last key of the source design
@@ -110,7 +105,7 @@ def closing_sections(
     tokens = sum(used for _, used in counts.values())
     kinds = ", ".join(f"{count:,} {label(kind)}" for kind, (count, _) in counts.items()) or "none"
     issues = summary["issues_encountered"]
-    lists = [f"**{title}**:\n{_bullets(summary[key])}" for key, (title, _, _) in _LISTS.items()]
+    lists = [f"**{row.closing_title}**:\n{_bullets(summary[row.closing_key])}" for row in CLOSING_ROWS.values()]
     if work:
         state = (("Active Work", work.active), ("Blockers", work.blocked))
         lists = [*(f"**{title}**:\n{_bullets([*_told(told)])}" for title, told in state), *lists]
@@ -148,11 +143,12 @@ def note_closing(
 
 def with_lines(closing: str, new: Mapping[str, Sequence[str]]) -> str:
     """Append lines to the lists of the closing sections. `new` has the keys of `summarise_session` and `NOTED`."""
+    titles = {row.closing_key: row.closing_title for row in CLOSING_ROWS.values()}
     for key, lines in new.items():
         if key == NOTED:
             before, heading, after = closing, "\n**Also Noted**:\n", ""
         else:
-            before, heading, after = closing.partition(f"**{_LISTS[key][0]}**:\n")
+            before, heading, after = closing.partition(f"**{titles[key]}**:\n")
         if not heading or not lines:
             continue
         rest = after.splitlines(keepends=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_name, told_origin
 from orchestra_mem.core.text import squeeze
@@ -40,8 +40,13 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 # Origin line of a fact that was recorded in the shared log itself, for all projects.
 _RECORDED = "*Shared by a person.*\n\n"
 _TAG = re.compile(r"[^,;*\n]+")
-Told: TypeAlias = tuple[SharedDecision, MustKeep | None]
-"""A shared decision, and the project's own fact that contradicts and overrides it (None without such a fact)."""
+
+
+class DecisionHere(NamedTuple):
+    """A shared decision, and the project's own fact that contradicts and overrides it (None without such a fact)."""
+
+    shared: SharedDecision
+    own: MustKeep | None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -71,7 +76,7 @@ class SharedDecisions:
     problem: str = field(default="", init=False)
     _seen: FileState | None = field(default=None, init=False)
     _all: tuple[SharedDecision, ...] = field(default=(), init=False)
-    _compared: tuple[object, list[Told]] = field(default=(None, []), init=False)
+    _compared: tuple[object, list[DecisionHere]] = field(default=(None, []), init=False)
 
     def state(self) -> FileState | None:
         """Return the document's state, to detect changes; None if it is missing or contexts do not show it."""
@@ -101,7 +106,7 @@ class SharedDecisions:
         text, project, unclear, *tags = map(self.redacted, (each.text, each.project, each.unclear, *each.tags))
         return replace(each, text=text, project=project, unclear=unclear, tags=tuple(tags))
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[DecisionHere]:
         """Return the decisions for this project that its own facts do not repeat, each with the fact overriding it."""
         entries = tuple(each for each in self.all() if each.is_for(self.tags)) if self.shown else ()
         if not entries:
@@ -120,9 +125,9 @@ class SharedDecisions:
             later = {each.number: said.get(squeeze(each.text).casefold()) for each in entries}
             news = [at for at, each in enumerate(entries) if squeeze(each.text).casefold() not in said]
             against = zip([entries[at] for at in news], contradicted([facts[at] for at in news], own), strict=True)
-            told = [(each, fact or later.get(each.perhaps_superseded_by)) for each, fact in against]
+            told = [DecisionHere(each, fact or later.get(each.perhaps_superseded_by)) for each, fact in against]
             self._compared = (entries, own), told
-        return self._compared[1] if own else [(each, None) for each in entries]
+        return self._compared[1] if own else [DecisionHere(each, None) for each in entries]
 
     def problems(self) -> list[Json]:
         """Return the faults and remarks in the format of `status`; empty if contexts do not show the log."""

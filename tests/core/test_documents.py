@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import split_blocks
 from orchestra_mem.core.documents.owned_lines import owned_lines
+from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.summaries.kept import kept_lines
 from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 from tests.builders import cases
@@ -178,6 +179,29 @@ def test_lists_say_how_many_older_ones_there_are_and_where() -> None:
     assert 0 < shown < 100
     assert f"- … and {100 - shown:,} more: `orchestra-mem facts --kind 'constraint' --limit 0`\n" in section
     assert "(K100)\n" in section
+
+
+def test_blockers_count_failures_and_open_items_each_with_the_command_that_lists_it() -> None:
+    """Blockers that do not fit are counted by kind, since `facts --kind failure` lists no open item."""
+    failures = [fact(n, f"Failed {n}: " + "words " * 20, MustKeepKind.FAILURE) for n in range(1, 31)]
+    waiting = [fact(n, f"Blocked {n}: " + "words " * 20, MustKeepKind.OPEN_ITEM) for n in range(31, 41)]
+    facts = {MustKeepKind.FAILURE: failures, MustKeepKind.OPEN_ITEM: waiting}
+    text = render_document(DocumentName.PROJECT_STATE, view(facts, size=2_000))
+    blockers = next(block.text for block in split_blocks(text) if block.title == "Blockers")
+    for kind, title, count in (("failure", "Failed", 30), ("open item", "Blocked", 10)):
+        hidden = count - blockers.count(f"- {title} ")
+        more = f"- … and {hidden} more: `orchestra-mem facts --kind '{kind}' --limit 0`\n"
+        assert (more in blockers) is (hidden > 0)
+
+
+def test_each_kind_of_facts_is_told_in_the_table_and_has_a_place_in_the_documents() -> None:
+    """A kind without a row would be in no document and no summary; a document lists each below a heading of its row."""
+    assert KIND_ROWS.keys() == set(MustKeepKind)
+    for kind, row in KIND_ROWS.items():
+        content = replace(view({kind: [fact(1, "The parser waits.", kind)]}), only_decisions=True)
+        for name, headings in row.headings.items():
+            above, _, _ = render_document(name, content).partition("The parser waits.")
+            assert above.rpartition("\n## ")[2].partition("\n")[0] in headings
 
 
 @pytest.mark.parametrize(("fact_kind", "name"), cases("a_persons_words_make_room_for_other_persons_words_alone"))

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.core.facts.extraction import find_in_operations
-from orchestra_mem.core.facts.prose import Voice, fields_of, masked, without_code
+from orchestra_mem.core.facts.prose import fields_of, masked, without_code
+from orchestra_mem.core.speakers import Voice
 from orchestra_mem.types import Json
 from tests.builders import an_operation, cases
 

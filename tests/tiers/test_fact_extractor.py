@@ -182,6 +182,30 @@ def test_a_lighter_remark_takes_no_decision_back(memory: OrchestratorContextMana
     assert _first(memory) == [SUPERSEDED]
 
 
+@pytest.mark.parametrize(
+    ("kind", "data", "weight"), cases("a_persons_words_weigh_2_and_a_models_1"), ids=lambda value: str(value)[:40]
+)
+def test_a_persons_words_weigh_2_and_a_models_1(
+    memory: OrchestratorContextManager, kind: str, data: Json, weight: float
+) -> None:
+    """Role, speaker and type tell who speaks, whatever the form of the data; of a model, each of its names counts."""
+    text = "Never restart the database by ssh on production machines."
+    memory.record_operation(kind, text if data is None else {**data, "text": text} if isinstance(data, dict) else data)
+    assert {(fact.text, fact.weight) for fact in memory.facts()} == {(text, weight)}
+
+
+@pytest.mark.parametrize("said", [{"role": "assistant"}, {"role": "agent"}, {"speaker": "LLM"}])
+def test_a_models_words_bring_no_superseded_decision_back(
+    memory: OrchestratorContextManager, said: dict[str, Json]
+) -> None:
+    """By whatever name a model speaks: an answer in the words of a superseded decision does not decide it again."""
+    old, new = "We keep the web sessions in Redis.", "We keep the web sessions in Postgres instead of Redis."
+    for each in (old, new):
+        memory.record_operation("message", {"role": "user", "text": each})
+    memory.record_operation("message", {**said, "text": f"Let me see. {old} I hope that helps."})
+    assert [fact.text for fact in memory.facts()] == [new]
+
+
 def test_two_processes_that_look_through_the_same_operations_find_each_fact_once(database: SqlDatabase) -> None:
     """Extracting an operation twice finds each fact once, even if a person has reworded it in between."""
     log, ledger = EventLog(database), Ledger(database)

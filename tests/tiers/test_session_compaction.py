@@ -182,6 +182,28 @@ def test_a_persons_edit_of_a_summary_survives_its_merging(
     assert "ZEBRA" in kept_words(memory, tmp_path)
 
 
+def test_what_a_person_writes_into_a_summary_that_says_nothing_survives_its_merging(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """A merged summary is checked against the summaries as the document shows them, not as the machine wrote them."""
+    config = {**CONFIG, "compaction": {"verbatim_floor_tokens": 100, "segment_tokens": 100, "fan_in": 2}}
+    with open_memory(tmp_path, config=config, clock=clock) as memory:
+        for _ in range(60):
+            clock.now += timedelta(minutes=10)
+            memory.record_operation("tick", {})
+        record_and_refresh(memory, clock, 20)
+        block = shown(memory).summaries()[1].text
+        mine = (
+            "The reactor of hall 7 was switched off by hand because the pump had leaked for two days. The lamps "
+            "are green again. Hall 8 was never touched, and its doors stay shut until the end of May. "
+            "A new pump was ordered from the shop in town, and Grace will fit it on Monday."
+        )
+        edit(memory, block.rstrip(), f"{block.rstrip()}\n\n{mine}")
+        record_and_refresh(memory, clock, 120)
+        first = memory.session_memory.ledger.summary(memory.session_memory.ledger.summary(1).parent)
+        assert (first.level, "Hall 8 was never touched" in first.text) == (2, True)
+
+
 def test_a_deleted_summary_and_a_deleted_entry_stay_deleted(memory: OrchestratorContextManager, clock: Clock) -> None:
     """A deleted summary or entry does not come back, but its operations can still be expanded."""
     record_and_refresh(memory, clock, 30)

@@ -9,22 +9,14 @@ from dataclasses import replace
 from orchestra_mem.catalog_types import Exchange, ItemType, MemoryItem
 from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.core.catalog.item_json import FIRST_PRIORITY
+from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.core.redaction.user_patterns import fault_of
 from orchestra_mem.core.text import split_sentences, squeeze
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 
-# The catalog's type for each kind of fact. A constraint is stored as a decision.
-_TYPES = {
-    MustKeepKind.DECISION: ItemType.DECISION,
-    MustKeepKind.CONSTRAINT: ItemType.DECISION,
-    MustKeepKind.INSIGHT: ItemType.INSIGHT,
-    MustKeepKind.FAILURE: ItemType.ERROR,
-    MustKeepKind.OPEN_ITEM: ItemType.PLAN,
-    MustKeepKind.COMPLETION: ItemType.OBSERVATION,
-    MustKeepKind.ROLE: ItemType.OBSERVATION,
-}
+# The kind of fact as which each type is compared with others.
 _KINDS = {
     ItemType.DECISION: MustKeepKind.DECISION,
     ItemType.INSIGHT: MustKeepKind.INSIGHT,
@@ -67,18 +59,17 @@ def find_items(exchange: Exchange, said: Sequence[str], patterns: Patterns) -> l
     )  # fmt: skip
     drafts: list[ItemDraft] = []
     for fact in find_in_operations([operation])[0]:
-        kind = _TYPES.get(fact.kind)
-        if kind is ItemType.OBSERVATION:
-            kind = _matched(fact.text, patterns) or kind
-        if kind is not None:
-            priority = _RULE_PRIORITY if fact.kind is MustKeepKind.CONSTRAINT else None
-            drafts.append(ItemDraft(content=squeeze(fact.text), type=kind, timestamp=exchange.time, priority=priority))
+        item_type = KIND_ROWS[fact.kind].item_type
+        if item_type is ItemType.OBSERVATION:
+            item_type = _matched(fact.text, patterns) or item_type
+        priority = _RULE_PRIORITY if fact.kind is MustKeepKind.CONSTRAINT else None
+        drafts.append(ItemDraft(content=squeeze(fact.text), type=item_type, timestamp=exchange.time, priority=priority))
     known = [draft.content for draft in drafts]
     for sentence in [squeeze(each) for text in said for each in split_sentences(text)] if patterns else ():
-        kind = _matched(sentence, patterns)
-        if kind is not None and not any(sentence in text or text in sentence for text in known):
-            priority = FIRST_PRIORITY[kind] - 1  # a pattern may match by chance
-            drafts.append(ItemDraft(content=sentence, type=kind, timestamp=exchange.time, priority=priority))
+        matched = _matched(sentence, patterns)
+        if matched is not None and not any(sentence in text or text in sentence for text in known):
+            priority = FIRST_PRIORITY[matched] - 1  # a pattern may match by chance
+            drafts.append(ItemDraft(content=sentence, type=matched, timestamp=exchange.time, priority=priority))
             known.append(sentence)
     return drafts
 

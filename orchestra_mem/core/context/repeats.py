@@ -10,7 +10,7 @@ from functools import lru_cache
 from orchestra_mem.core.context.as_read import section_as_read
 from orchestra_mem.core.context.assembly import Epoch
 from orchestra_mem.core.context.items import Item, Part, Placement, placed
-from orchestra_mem.core.summaries.kept import KEPT
+from orchestra_mem.core.summaries.kept import KIND_LABELS, without_empty_heading
 from orchestra_mem.core.text import neutralise, split_sentences, squeeze
 
 # Contexts to lay out at most: what takes the room of a repeat may be a repeat, too. Most contexts need two.
@@ -19,7 +19,7 @@ _NUMBERED = re.compile(r"\((?:K|op )\d+\)| K\d+(?: \([a-zK\d ]+\))?: ")
 # What a line has before the text of a fact or an operation; in a summary it has the label `kept`.
 _BEFORE = re.compile(
     r"(?:#+ |[-*] |\[[ xX]?\] )*(?:\[?\d{4}-\d\d-\d\d(?: [\d:]{8})?\]? )?"
-    r"(?:[^\n]{1,160}?\(op \d+\): |(?P<kept>[A-Z][a-z ]{3,12} K\d+(?: \([a-zK\d ]+\))?: ))?"
+    r"(?:[^\n]{1,160}?\(op \d+\): |(?P<kept>(?:" + KIND_LABELS + r") K\d+(?: \([a-zK\d ]+\))?: ))?"
 )
 _BEHIND = re.compile(r" \(K\d+\)(?P<state> \([a-zK\d ]+\))?$")
 
@@ -79,7 +79,7 @@ def _without(item: Item, known: Container[str], *, whole: bool) -> Item | None:
         return item
     gone = {*lines}.difference(new)
     shorter = ("".join(line for line in form.splitlines(keepends=True) if line not in gone) for form in item.forms)
-    forms = dict.fromkeys(section_as_read(form.rstrip().removesuffix(KEPT)) for form in shorter)
+    forms = dict.fromkeys(section_as_read(without_empty_heading(form)) for form in shorter)
     return replace(item, forms=tuple(filter(None, forms))) if any(forms) else None
 
 

@@ -7,6 +7,7 @@ Documents stay small and nothing is lost: given a fact's number (`K12`), `expand
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +18,8 @@ from typing import TypeVar
 from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
 from orchestra_mem.core.documents.signature import NEVER
-from orchestra_mem.core.summaries.kept import state_of
+from orchestra_mem.core.fact_kinds import KIND_ROWS
+from orchestra_mem.core.summaries.kept import state_suffix
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
 from orchestra_mem.work_types import WorkItem, WorkKind, WorkStatus
@@ -29,6 +31,8 @@ _BRIEF_CHARS = 120
 # Estimated characters per token for bounding lists. English prose has about four, code three.
 _CHARS_PER_TOKEN = 3
 NONE = "- None\n"
+# Headings of the project state's sections by the kind of their facts.
+_TITLES = {kind: title for kind, row in KIND_ROWS.items() for title in row.headings.get(DocumentName.PROJECT_STATE, ())}
 # Shares of the work plan's size for open and for deferred work items.
 _WORK_SHARE = 0.45
 _FUTURE_SHARE = 0.1
@@ -136,7 +140,7 @@ def _project_state(view: ProjectView) -> str:
     blocked = [fact for fact in view.standing(MustKeepKind.OPEN_ITEM) if _BLOCKED.search(fact.text)]
     blocked = [fact for fact in blocked if fact.id not in view.stale]  # the work plan lists the others, too
     blockers = sorted([*failures, *blocked], key=lambda fact: fact.id)
-    all_blockers = len(blocked) + view.found(MustKeepKind.FAILURE)
+    all_failures = {MustKeepKind.FAILURE: view.found(MustKeepKind.FAILURE)}
     completed = view.standing(MustKeepKind.COMPLETION)
     older, newest = completed[: -view.progress_items], completed[-view.progress_items :]
     progress = [*(fact for fact in older if fact.author is Author.PERSON), *newest]
@@ -150,20 +154,19 @@ def _project_state(view: ProjectView) -> str:
     return (
         _head("Project State", view)
         + f"**Session**: {view.session or 'none'}\n"
-        + _kind("Rules", MustKeepKind.CONSTRAINT, view, 0.35)
-        + _kind("People and Roles", MustKeepKind.ROLE, view, 0.10)
-        + (_kind("Insights", MustKeepKind.INSIGHT, view, 0.10) if view.standing(MustKeepKind.INSIGHT) else "")
-        + "\n## Active Work\n\n"
-        + (active + "".join(view.recent) or NONE)
-        + _section("Recent Progress", MustKeepKind.COMPLETION, progress, view, 0.20, above=done)
-        + _section("Blockers", MustKeepKind.FAILURE, blockers, view, 0.15, all_blockers, above=stuck)
+        + _kind(MustKeepKind.CONSTRAINT, view, 0.35)
+        + _kind(MustKeepKind.ROLE, view, 0.10)
+        + (_kind(MustKeepKind.INSIGHT, view, 0.10) if view.standing(MustKeepKind.INSIGHT) else "")
+        + _section("Active Work", active + "".join(view.recent))
+        + _section(_TITLES[MustKeepKind.COMPLETION], done + _listed(progress, view, 0.20))
+        + _section(_TITLES[MustKeepKind.FAILURE], stuck + _listed(blockers, view, 0.15, all_failures))
         + _statistics(view)
     )
 
 
-def _kind(title: str, kind: MustKeepKind, view: ProjectView, share: float) -> str:
+def _kind(kind: MustKeepKind, view: ProjectView, share: float) -> str:
     """Render a section with the facts of a kind, and the number of those that the machine found and omits."""
-    return _section(title, kind, view.standing(kind), view, share, view.found(kind))
+    return _section(_TITLES[kind], _listed(view.standing(kind), view, share, {kind: view.found(kind)}))
 
 
 def _statistics(view: ProjectView) -> str:
@@ -194,9 +197,9 @@ def _work_plan(view: ProjectView) -> str:
     future = _rows(work.future, int(room * _FUTURE_SHARE), work.count(WorkStatus.DEFERRED)) if work else ""
     return (
         _head("Work Plan", view)
-        + _section("Immediate Next Steps", MustKeepKind.OPEN_ITEM, items[-10:], view, next_share, above=upcoming)
-        + _section(title, MustKeepKind.OPEN_ITEM, items[:-10], view, backlog_share, above=backlog)
-        + f"\n## Future Work\n\n{future or NONE}"
+        + _section("Immediate Next Steps", upcoming + _listed(items[-10:], view, next_share))
+        + _section(title, backlog + _listed(items[:-10], view, backlog_share))
+        + _section("Future Work", future)
     )
 
 
@@ -231,13 +234,13 @@ def _decision_log(view: ProjectView) -> str:
 def _decision_entry(fact: MustKeep, *, doubted: bool) -> str:
     text = squeeze(fact.text)
     heading, more = (text, "") if len(text) <= _BRIEF_CHARS else (brief(text), f"> {text}\n\n")
-    if state := state_of(fact, doubted=doubted).strip(" ()"):
+    if state := state_suffix(fact, doubted=doubted).strip(" ()"):
         more += f"*{state[0].upper()}{state[1:]}.*\n\n"
     return f"### [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {heading} (K{fact.id})\n\n{more}"
 
 
 def _decision_line(fact: MustKeep, *, doubted: bool) -> str:
-    state = state_of(fact, doubted=doubted)
+    state = state_suffix(fact, doubted=doubted)
     return f"- [{fact.timestamp:%Y-%m-%d %H:%M:%S}] {brief(squeeze(fact.text))} (K{fact.id}){state}\n"
 
 
@@ -246,18 +249,29 @@ def brief(text: str, most_chars: int = _BRIEF_CHARS) -> str:
     return text if len(text) <= most_chars else text[:most_chars].rsplit(" ", 1)[0] + CUT
 
 
-def _section(
-    title: str, kind: str, facts: Sequence[MustKeep], view: ProjectView, share: float, total: int = 0, above: str = ""
+def _section(title: str, lines: str) -> str:
+    return f"\n## {title}\n\n{lines or NONE}"
+
+
+def _listed(
+    facts: Sequence[MustKeep], view: ProjectView, share: float, totals: Mapping[MustKeepKind, int] | None = None
 ) -> str:
-    """Render a section: the lines in `above`, the number of facts omitted, and the heaviest facts that fit in."""
+    """Render the heaviest facts that fit into a share of the document, below the numbers of facts omitted.
+
+    `totals`: Numbers of all facts by kind, if there are more than `facts`.
+    """
     shown = _best(_weightiest(facts), _fact_line, len(facts), view, share)
-    more = max(total, len(facts)) - len(shown)
-    note = f"- … and {more:,} more: `orchestra-mem facts --kind '{kind}' --limit 0`\n" if more > 0 else ""
-    return f"\n## {title}\n\n" + (above + note + "".join(map(_fact_line, shown)) or NONE)
+    hidden = (Counter(fact.kind for fact in facts) | Counter(totals)) - Counter(fact.kind for fact in shown)
+    more = (
+        f"- … and {hidden[kind]:,} more: `orchestra-mem facts --kind '{kind}' --limit 0`\n"
+        for kind in MustKeepKind
+        if kind in hidden
+    )
+    return "".join([*more, *map(_fact_line, shown)])
 
 
 def _fact_line(fact: MustKeep) -> str:
-    return f"- {squeeze(fact.text)} (K{fact.id}){state_of(fact)}\n"
+    return f"- {squeeze(fact.text)} (K{fact.id}){state_suffix(fact)}\n"
 
 
 def _weightiest(facts: Iterable[MustKeep]) -> list[MustKeep]:

@@ -37,32 +37,16 @@ from orchestra_mem.core.documents.plan_lines import (
     plan_lines,
     remark_number,
 )
+from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, DocumentName, MustKeepKind
 
 T = TypeVar("T")
 
-# Sections that the machine maintains, each with the kind of a fact that a person adds there.
+# Sections that the machine maintains, by title in lower case, each with the kind of a fact that a person adds there.
 SECTIONS: Mapping[str, Mapping[str, MustKeepKind]] = {
-    DocumentName.PROJECT_STATE: {
-        "rules": MustKeepKind.CONSTRAINT,
-        "people and roles": MustKeepKind.ROLE,
-        "insights": MustKeepKind.INSIGHT,
-        "recent progress": MustKeepKind.COMPLETION,
-        "blockers": MustKeepKind.FAILURE,
-    },
-    DocumentName.WORK_PLAN: {
-        "immediate next steps": MustKeepKind.OPEN_ITEM,
-        "backlog": MustKeepKind.OPEN_ITEM,
-        "prioritized backlog": MustKeepKind.OPEN_ITEM,
-        "future work": MustKeepKind.OPEN_ITEM,
-    },
-    DocumentName.DECISION_LOG: {
-        "rules": MustKeepKind.CONSTRAINT,
-        "decisions": MustKeepKind.DECISION,
-        "older decisions": MustKeepKind.DECISION,
-        "decision log": MustKeepKind.DECISION,
-    },
+    name: {title.lower(): kind for kind, row in KIND_ROWS.items() for title in row.headings.get(name, ())}
+    for name in DocumentName
 }
 CATALOG_SECTIONS: Mapping[str, ItemType] = {f"{kind}s": kind for kind in ItemType}
 MARK = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")

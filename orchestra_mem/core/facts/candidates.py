@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from orchestra_mem.core.facts.states import state_of
+from orchestra_mem.core.facts.outcomes import kind_of_value
 from orchestra_mem.core.text import content_stems, squeeze
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
@@ -35,7 +35,7 @@ def subject_of(text: str) -> str:
     """Return what an outcome such as `status: failed (deploy the shop)` is about; empty for other facts."""
     name, _, rest = text.partition(": ")
     value, _, about = rest.partition(" (")
-    return about[:-1] if about.endswith(")") and state_of(name, value, about=about) else ""
+    return about[:-1] if about.endswith(")") and kind_of_value(name, value, about=about) else ""
 
 
 def nearest(listed: Iterable[dict[int, None]], most: int) -> dict[int, None]:

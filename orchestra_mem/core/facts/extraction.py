@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestra_mem.core.facts.classifier import load_table, probabilities
+from orchestra_mem.core.facts.outcomes import failure_lines, is_loop_outcome, kind_of_field, kind_of_value, says_nothing
 from orchestra_mem.core.facts.prose import (
     Field,
     Source,
-    Voice,
     fields_of,
     outputs_file_content,
     without_code,
 )
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import QUESTION, Candidate, candidates_of
-from orchestra_mem.core.facts.states import failure_lines, is_loop_outcome, kind_of_field, says_nothing, state_of
 from orchestra_mem.core.identifiers import find_identifiers
+from orchestra_mem.core.speakers import Voice
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import CUT, Json, MustKeep, MustKeepKind, Operation
 
@@ -143,7 +143,7 @@ def _text_of(field: Field) -> _Text:
 
 def _of_state(field: Field) -> Iterator[_Text | Find]:
     value = field.text.strip()
-    if kind := state_of(field.name, value, about=field.about):
+    if kind := kind_of_value(field.name, value, about=field.about):
         about = f" ({field.about})" if field.about else ""
         yield Find(kind, f"{field.name}: {value}{about}", 1.0)
     elif not says_nothing(value) and len(value.split()) >= 3:
@@ -276,19 +276,31 @@ def _likeliest(finds: list[Find], text: _Text) -> list[Find]:
 
 def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     """Reconcile the finds of one operation: keep its outcome only once, and adapt the kinds to the operation's type."""
-    if outcome := next(filter(_is_outcome, finds), None):
-        about = " (" in outcome.text
-        finds = [find for find in finds if find is outcome or not (about and _is_outcome(find) and ": " in find.text)]
-    if operation.type == "rules":  # every fact in a rule file is a rule
-        finds = [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
-    if operation.type.lower() == "decision":
-        text = operation.data.get("text") if isinstance(operation.data, dict) else operation.data
-        is_line = isinstance(text, str) and "\n" not in text.strip()  # which begins with what was decided
-        if is_line or not any(find.kind is MustKeepKind.DECISION for find in finds):
-            decided = [*_of_decision(operation)]
-            said = {find.text for find in decided}
-            finds = [*decided, *(find for find in finds if find.text not in said or find.kind not in _REPORTED)]
+    outcome = next(filter(_is_outcome, finds), None)
+    if outcome and " (" in outcome.text:  # it says what it is about
+        finds = [find for find in finds if find is outcome or not (_is_outcome(find) and ": " in find.text)]
+    if adapted := _BY_TYPE.get(operation.type.lower()):
+        finds = adapted(finds, operation)
     return _without_reasons(finds, operation.data)
+
+
+def _of_rules(finds: list[Find], operation: Operation) -> list[Find]:
+    """Make every fact in a rule file a rule."""
+    return [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
+
+
+def _of_decision(finds: list[Find], operation: Operation) -> list[Find]:
+    """Begin with what was decided, if the text is one line, which begins with that, or if no find is a decision."""
+    text = operation.data.get("text") if isinstance(operation.data, dict) else operation.data
+    is_line = isinstance(text, str) and "\n" not in text.strip()
+    if not is_line and any(find.kind is MustKeepKind.DECISION for find in finds):
+        return finds
+    decided = [*_decided_in(operation)]
+    said = {find.text for find in decided}
+    return [*decided, *(find for find in finds if find.text not in said or find.kind not in _REPORTED)]
+
+
+_BY_TYPE = {"rules": _of_rules, "decision": _of_decision}
 
 
 def _without_reasons(finds: list[Find], data: Json) -> list[Find]:
@@ -309,7 +321,7 @@ def _is_outcome(find: Find) -> bool:
     return find.kind is MustKeepKind.COMPLETION and find.score == 1.0
 
 
-def _of_decision(operation: Operation) -> Iterator[Find]:
+def _decided_in(operation: Operation) -> Iterator[Find]:
     """Yield what a `decision` operation says as its decision, unless it is only an agent loop's next step.
 
     Its `text` may have a single word. Otherwise the first prose but a reason counts, then the title, then a reason.

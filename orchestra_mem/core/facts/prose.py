@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from orchestra_mem.core.facts.states import NAMES_OF_KINDS
+from orchestra_mem.core.facts.outcomes import NAMES_OF_KINDS
+from orchestra_mem.core.speakers import ASKING_TYPES, PEOPLE, Voice, speaker_in, voice_in, voice_of_type
 from orchestra_mem.types import AS_GIVEN, Json, Operation
 
 MAX_DEPTH = 8
@@ -20,20 +21,6 @@ class Source(StrEnum):
     SPEECH = "speech"
     OUTPUT = "output"
     STATE = "state"
-
-
-class Voice(StrEnum):
-    """Author of a text. People make decisions; models, pasted texts and commit messages mostly describe them."""
-
-    PERSON = "person"
-    MODEL = "model"
-    PASTED = "pasted"
-    COMMIT = "commit"
-
-    @property
-    def judged_as(self) -> Voice:
-        """The voice that the classifier knows: a pasted text is judged as a model's."""
-        return Voice.MODEL if self is Voice.PASTED else self
 
 
 class Field(NamedTuple):
@@ -77,15 +64,11 @@ _TOOL_ROLES = frozenset("tool function ipython environment computer".split())
 # If the mapping also has one of these keys, its `result` is the output of a command.
 _COMMANDS = frozenset("command cmd".split())
 _RESULTS = frozenset("result results response".split())
-_MODELS = frozenset("assistant agent model ai llm bot subagent".split())
-_PEOPLE = frozenset("user human person developer system".split())
 _ASKING = frozenset({"user", "human"})
-_ASKING_TYPES = frozenset({"nl_command", "user_message"})
 # Hardly anybody types more to a model: a longer message is mostly pasted reports, reviews and program output.
 _MOST_TYPED_CHARS = 2_000
 # A longer text in a mapping with one of these keys is what others wrote on that page; tickets and minutes are shorter.
 _ADDRESSES, _PAGE_CHARS = frozenset("url uri".split()), 10_000
-_MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|model_(?:message|response|output|reply)|thinking)(?:_|$)")
 _TALK_TYPES = re.compile(r"(?:^|_)(?:message|chat|talk|command|request|utterance)(?:_|$)")
 # If the mapping also has one of these keys, its reply is from a model.
 _PROMPTS = frozenset("prompt messages user_input user_prompt".split())
@@ -107,19 +90,7 @@ _TITLES_ONLY = frozenset("title name task task_title task_name story epic item".
 # Where something comes from, and why an answer ended.
 _ORIGINS = frozenset("file path file_path folder cwd project conversation finish_reason".split())
 _NUMBERS = ("task_id", "id", "issue", "ticket", "incident", "story_id", "epic_id", "number")
-_SPEAKERS = ("speaker", "author", "user", "from", "sender", "name", "who")
 _TITLE_CHARS = 100
-_COMMIT_TYPES = re.compile(r"(?:^|_)commits?(?:_|$)")
-_COMMIT_KEYS = frozenset({"hash", "sha", "commit", "files", "files_changed"})
-
-
-def is_commit(operation: Operation) -> bool:
-    """Check whether an operation records a commit, whose message says in the imperative what was done."""
-    data = operation.data
-    named = _COMMIT_TYPES.search(operation.type.lower()) is not None
-    return named or (isinstance(data, dict) and "subject" in data and not _COMMIT_KEYS.isdisjoint(data))
-
-
 # Of a longer text, half of this is read at each end: nobody states a rule in the middle of a megabyte.
 _MAX_TEXT_CHARS = 100_000
 
@@ -128,8 +99,8 @@ def fields_of(operation: Operation) -> Iterator[Field]:
     """Yield the fields of an operation in order. Text that a harness inserted in tags follows as separate fields."""
     kind = operation.type.lower()
     tool = bool(_TOOL_TYPES.search(kind))
-    voice = Voice.COMMIT if is_commit(operation) else Voice.MODEL if _MODEL_TYPES.search(kind) else Voice.PERSON
-    around = _Around(tool=tool, voice=voice, spoken=_TALK_TYPES.search(kind) is not None, asks=kind in _ASKING_TYPES)
+    is_talk = _TALK_TYPES.search(kind) is not None
+    around = _Around(tool=tool, voice=voice_of_type(operation), spoken=is_talk, asks=kind in ASKING_TYPES)
     if isinstance(operation.data, str):
         yield from _fields("text", operation.data, around)
     else:
@@ -162,9 +133,9 @@ def _walk(value: Json, *, name: str, around: _Around, depth: int) -> Iterator[Fi
             tool=around.tool or _is_tool(value),
             asks=(isinstance(role := value.get("role"), str) and role.lower() in _ASKING) or around.asks,
             about=_about(value) or around.about,
-            speaker=(speaker := _speaker(value)) or around.speaker,
-            voice=_voice(role, speaker, around.voice),
-            spoken=around.spoken or bool(speaker) or (isinstance(role, str) and role.lower() in _PEOPLE),
+            speaker=(speaker := speaker_in(value)) or around.speaker,
+            voice=voice_in(role, speaker, around.voice),
+            spoken=around.spoken or bool(speaker) or (isinstance(role, str) and role.lower() in PEOPLE),
         )
         told, of_page = not _TOLD_BY_SIBLINGS.isdisjoint(value), not _ADDRESSES.isdisjoint(value)
         for key, item in [each for each in value.items() if each[0] != AS_GIVEN][:_MAX_ITEMS]:
@@ -270,16 +241,6 @@ def _is_tool(value: dict[str, Json]) -> bool:
     )
 
 
-def _voice(role: Json, speaker: str, around: Voice) -> Voice:
-    for name in (role, speaker):
-        if name and isinstance(name, str) and around is not Voice.COMMIT:
-            if name.lower() in _MODELS:
-                return Voice.MODEL
-            if name.lower() in _PEOPLE:
-                return Voice.PERSON
-    return around
-
-
 _NAMING = frozenset((*_TITLES, *_NUMBERS))
 
 
@@ -298,14 +259,6 @@ def _about(value: dict[str, Json]) -> str:
         if isinstance(number, int | str) and not isinstance(number, bool) and str(number).strip():
             label = key.removesuffix("_id") if key.endswith("_id") else key
             return f"{label} {number}"[:_TITLE_CHARS] if label not in ("id", "number") else ""
-    return ""
-
-
-def _speaker(value: dict[str, Json]) -> str:
-    for key in _SPEAKERS:
-        name = value.get(key)
-        if isinstance(name, str) and 0 < len(name) <= 40 and "\n" not in name:
-            return name.strip()
     return ""
 
 

@@ -160,7 +160,7 @@ def _subjects_of(facts: Iterable[MustKeep]) -> dict[int, tuple[str, ...]]:
 
 
 def may_change(newer: MustKeep, older: MustKeep) -> bool:
-    """Check whether kinds and times allow `newer` to change `older`; pinned texts and insights never change."""
+    """Check whether kinds and times allow `newer` to change `older`: completions and insights never change."""
     if newer.operation <= older.operation and newer.timestamp <= older.timestamp:
         return False
     return newer.kind in _ENDING and older.kind in _CHANGED

@@ -10,10 +10,12 @@ from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 KEPT = "Kept:"
+KIND_LABELS = "|".join(kind.value.capitalize() for kind in MustKeepKind)
+"""Pattern of the kinds as the lines of must-keeps name them."""
 # A higher-level summary lists at most this many ranges of fact ids; for more it gives the overall range and the count.
 _MAX_NAMED_RANGES = 12
 _KEPT_LINE = re.compile(
-    r"^(?P<head>- (?:" + "|".join(kind.value.capitalize() for kind in MustKeepKind) + r") K(?P<number>\d+))"
+    rf"^(?P<head>- (?:{KIND_LABELS}) K(?P<number>\d+))"
     r"(?: \((?:done|superseded(?: by K\d+)?|perhaps superseded by K\d+)\))?: (?P<said>[^\n]*)\n?",
     re.MULTILINE,
 )
@@ -21,14 +23,16 @@ _KEPT_LINE = re.compile(
 
 def kept_lines(facts: Sequence[MustKeep], *, numbered: bool = True) -> str:
     """Format must-keeps as the section below a summary, with numbers and states if `numbered`; empty for none."""
-    lines = dict.fromkeys(
-        f"- {fact.kind.value.capitalize()}{f' K{fact.id}{state_of(fact)}' if numbered else ''}: {squeeze(fact.text)}\n"
-        for fact in facts
-    )
+    lines = dict.fromkeys(f"- {_label(fact, numbered=numbered)}: {squeeze(fact.text)}\n" for fact in facts)
     return f"\n{KEPT}\n\n" + "".join(lines) if lines else ""
 
 
-def state_of(fact: MustKeep, *, doubted: bool = False) -> str:
+def _label(fact: MustKeep, *, numbered: bool) -> str:
+    kind = fact.kind.value.capitalize()
+    return f"{kind} K{fact.id}{state_suffix(fact)}" if numbered else kind
+
+
+def state_suffix(fact: MustKeep, *, doubted: bool = False) -> str:
     """Format the state of a fact for its line; empty if nothing has replaced or completed it.
 
     `doubted`: Whether any fact may be shown as perhaps superseded. If not, only a person's may, which only people end;
@@ -62,6 +66,16 @@ def kept_part(text: str) -> str:
     return "".join(f"\n{text}".partition(f"\n{KEPT}")[1:])[1:]
 
 
+def without_heading(text: str) -> str:
+    """Remove the `Kept:` line above the must-keeps of a summary."""
+    return text.replace(f"\n{KEPT}\n", "\n")
+
+
+def without_empty_heading(text: str) -> str:
+    """Remove the `Kept:` line at the end of a text, below which no must-keeps are left."""
+    return text.rstrip().removesuffix(KEPT)
+
+
 def kept_numbers(text: str) -> list[int]:
     """Return the numbers of the must-keeps that have a line in a text."""
     return [int(match["number"]) for match in _KEPT_LINE.finditer(text)]
@@ -81,7 +95,7 @@ def with_states(text: str, facts: Mapping[int, MustKeep], removed: Sequence[Must
         if fact.status is MustKeepStatus.REMOVED:
             return ""
         said = squeeze(fact.text) if fact.author is Author.PERSON else match["said"]
-        return f"{match['head']}{state_of(fact)}: {said}{match.group()[match.end('said') - match.start() :]}"
+        return f"{match['head']}{state_suffix(fact)}: {said}{match.group()[match.end('said') - match.start() :]}"
 
     def without_removed(row: str) -> str:
         for fact in removed:

@@ -204,7 +204,7 @@ def record_operation(caller: CallerDep, operation: NewOperation) -> JsonResponse
 
 @history_router.get("/facts", responses=shown_page(MustKeep))
 def list_facts(caller: CallerDep, query: Annotated[FactQuery, Query()]) -> JsonResponse:
-    """List the facts that summaries must keep, newest first: decisions, rules, roles, failures, open items."""
+    """List the facts that summaries must keep, newest first; `kind` selects those of one kind."""
     return query.answer_of(caller.view.facts(query.kind, standing=not query.every)[::-1])
 
 

@@ -63,7 +63,7 @@ def is_loop_outcome(text: str, name: str = "") -> bool:
     return named is MustKeepKind.DECISION and outcome.strip(" .!*").lower() in _LOOP_OUTCOMES
 
 
-def state_of(name: str, value: str, *, about: str) -> MustKeepKind | None:
+def kind_of_value(name: str, value: str, *, about: str) -> MustKeepKind | None:
     """Return the kind of fact that a short value (an outcome, a flag, an exit status) states, or None."""
     low = value.lower()
     if name in _EXIT_FIELDS:
@@ -99,7 +99,7 @@ def has_succeeded(operation: Operation) -> bool:
     data = operation.data if isinstance(operation.data, dict) else {}
     told = {name.lower().replace("_", " "): str(value).strip() for name, value in data.items()}
     states = {
-        MustKeepKind.COMPLETION if name in _EXIT_FIELDS and value == "0" else state_of(name, value, about=name)
+        MustKeepKind.COMPLETION if name in _EXIT_FIELDS and value == "0" else kind_of_value(name, value, about=name)
         for name, value in told.items()
     }
     succeeded = MustKeepKind.COMPLETION in states or exits_well(told.get("output", ""))
@@ -154,7 +154,7 @@ def failure_lines(text: str, *, failed: bool = False) -> list[str]:
 
     `failed`: Whether another field states a failure. Of a long output the end is read then, where programs tell it.
     """
-    exits = _stated(_EXIT, text)
+    exits = _exit_status(_EXIT, text)
     lines: list[str] = []
     if (exits or failed or len(text) < _SHORT_CHARS) and any(mark in text for mark in _FAILURE_MARKS):
         for match in _FAILURE_LINE.finditer(text[-_MOST_CHARS:] if failed and not exits else text[:_MOST_CHARS]):
@@ -174,10 +174,10 @@ def failure_lines(text: str, *, failed: bool = False) -> list[str]:
 
 def exits_well(text: str) -> bool:
     """Check whether tool output states exit status 0, and no other."""
-    return _stated(_EXIT_0, text) is not None and _stated(_EXIT, text) is None
+    return _exit_status(_EXIT_0, text) is not None and _exit_status(_EXIT, text) is None
 
 
-def _stated(status: re.Pattern[str], text: str) -> re.Match[str] | None:
+def _exit_status(status: re.Pattern[str], text: str) -> re.Match[str] | None:
     """Search the head and the tail of tool output for an exit status."""
     if "exit" in text or "Exit" in text or "EXIT" in text:
         return status.search(text, 0, _HEAD_CHARS) or status.search(text, max(0, len(text) - _TAIL_CHARS))
