@@ -29,6 +29,7 @@ def test_the_public_names_are_those() -> None:
         "CategorizationService", "CircularDependencyError", "ClosedError", "ConfigError", "ContextRetriever",
         "ContextWindowTracker", "DatabaseDamagedError", "DocumentConflictError", "DocumentError", "EmbedderError",
         "EpisodicMemoryManager", "HistoryError", "InvalidChangeError", "InvalidItemError", "InvalidOperationError",
+        "InvalidTimeError",
         "ItemFilter", "ItemStatus", "ItemType", "LockTimeoutError", "MemoryCatalog", "MemoryCompressor", "MemoryItem",
         "MemoryService", "ModelError", "MustKeepKind", "NewObservation", "NotFoundError", "ObservationFilter",
         "OperationFilter", "OrchestraMemError", "Orchestrator", "OrchestratorContextManager", "Projects",

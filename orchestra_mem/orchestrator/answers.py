@@ -12,6 +12,7 @@ from itertools import islice
 
 from orchestra_mem.catalog_types import Injection
 from orchestra_mem.compression.timeouts import ModelWithTimeout
+from orchestra_mem.core.periods import without_periods
 from orchestra_mem.core.prompts import few_shot
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.core.summaries.kept import state_of
@@ -21,7 +22,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.grammar import parse_line
 from orchestra_mem.orchestrator.intents.slots import SPEAKER
-from orchestra_mem.orchestrator.journal import LINE, answer_recent, read_recent_question, without_period
+from orchestra_mem.orchestrator.journal import LINE, answer_recent, read_recent_question
 from orchestra_mem.orchestrator.phrases import STATUS_WORDS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.orchestrator.talk import Told, expected_target, shown
@@ -102,7 +103,7 @@ class Answers:
         if intent.target:
             by_number = any(map(str.isdigit, intent.target))  # and of what is known of people, few say a number
             about = (", ".join(item.title for item in named) if by_number else intent.target) or line
-            kinds, query = ((MustKeepKind.ROLE,), about) if asks_who else (_DECIDED, without_period(intent.target))
+            kinds, query = ((MustKeepKind.ROLE,), about) if asks_who else (_DECIDED, without_periods(intent.target))
             active = {f"K{fact.id}" for kind in kinds for fact in self._memory.facts(kind)}
             none = f"No {'role' if asks_who else 'decision or rule'} about that is recorded"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from orchestra_mem.core.search.question import TIME, periods_in
+from orchestra_mem.core.periods import bounds_in
 from orchestra_mem.core.text import split_sentences, squeeze, stem, words
 from orchestra_mem.core.work.transitions import describe_changes, net_changes
 from orchestra_mem.hooks import hookimpl
@@ -43,11 +43,6 @@ _ASKED_FOR = {stem(word): did for did, words in ENGLISH["happened"].items() for 
 _ANYTHING = re.compile(r"(?i)\b(?:did|have|has) (?:we|i|you|it|they) (?:do|done)\b")
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
-_SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour)s?\b")
-_TIME = re.compile(TIME, re.IGNORECASE)
-_UNTIL = ("until", "till", "by")
-_BOUND = re.compile(rf"(?i)\b(before|after|since|{'|'.join(_UNTIL)})\s+")
-_BETWEEN = re.compile(r"(?i)\b(?:between|from) ((?:\w+ ){0,3}\w+) (?:and|to|until|till|through) ((?:\w+ ){0,3}\w+)")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
 _A_NOUN = rf"(?:{'|'.join(KIND_WORDS)}|thing|\w+(?<![su])s)"
 _LAST = re.compile(
@@ -209,7 +204,7 @@ class RecentQuestion:
 
 def read_recent_question(text: str, now: datetime) -> RecentQuestion:
     """Parse a question about recent operations; any string is valid. `now` defines "yesterday"."""
-    since, until = _period(text, now)
+    since, until = bounds_in(text, now)
     session, last, said = _SESSION.search(text), _LAST.search(text), words(text.lower())
     limit = None if since or until or session else _MOST
     if last and limit:
@@ -224,28 +219,6 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
         kind=None if did == "executed" and kind is WorkKind.TASK else kind,  # people call anything that ran a task
         session=int(session[1].lower() in ("last", "previous")) if session else None,
     )  # fmt: skip
-
-
-def without_period(text: str) -> str:
-    """Return a text without the periods that it names, or the text if that leaves nothing."""
-    return squeeze(_TIME.sub(" ", text)) or text
-
-
-def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
-    if span := _SPAN.search(text):
-        return now - timedelta(**{f"{span[2].lower()}s": _number(span[1]) or 1}), None
-    for each in _BETWEEN.finditer(text):
-        if ends := periods_in(f"in {each[2]}", now):  # what it begins with is the last one before its end
-            starts = periods_in(f"in {each[1]}", ends[0].end - timedelta(days=1))
-            return (starts or ends)[0].start, ends[0].end
-    if not (periods := periods_in(text, now)):
-        return None, None
-    start, end = periods[0].start, periods[0].end
-    bounds = {"before": (None, start), "after": (end, None), "since": (start, None)} | dict.fromkeys(
-        _UNTIL, (None, end)
-    )
-    words_before = (each for each in _BOUND.finditer(text) if any(_TIME.match(text, at) for at in each.span()))
-    return next((bounds[each[1].lower()] for each in words_before), (start, end))
 
 
 def _number(word: str | None) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from orchestra_mem.core.search.hybrid import Searcher, search_until
 from orchestra_mem.core.search.responses import StoredResponse
-from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
+from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, InvalidTimeError, StorageError
 from orchestra_mem.ports import Clock
 from orchestra_mem.retrieval.current_hits import current, marked, source_letter
 from orchestra_mem.retrieval.index_worker import Guard, IndexWorker
@@ -34,6 +34,7 @@ from orchestra_mem.search_types import (
     Vector,
     WordEmbedder,
 )
+from orchestra_mem.serialize import NO_ZONE
 
 logger = logging.getLogger(__name__)
 
@@ -100,13 +101,14 @@ def check_request(where: SearchFilter, limit: int) -> None:
     """Validate the arguments of a search.
 
     Raises:
-        ValueError: The limit is negative, or a time of the filter has no time zone.
+        ValueError: The limit is negative.
+        InvalidTimeError: A time of the filter has no time zone.
     """
     if limit < 0:
         raise ValueError(f"limit is {limit}: must be at least 0")
     for name, moment in (("since", where.since), ("until", where.until)):
         if moment is not None and moment.tzinfo is None:
-            raise ValueError(f"{name} is {moment}, which has no time zone")
+            raise InvalidTimeError(f"{name} is {moment}, which {NO_ZONE}")
 
 
 @dataclass(eq=False)
@@ -167,7 +169,8 @@ class MemorySearch:
             session: The current session; its chunks rank slightly higher.
 
         Raises:
-            ValueError: There is no such mode, the limit is negative, or a time of the filter has no time zone.
+            ValueError: There is no such mode, or the limit is negative.
+            InvalidTimeError: A time of the filter has no time zone.
             StorageError: The index cannot be used.
             EmbedderError: The mode is `dense`, and the query cannot be embedded.
         """

@@ -90,7 +90,10 @@ def test_sessions_and_observations_of_workers(served: Served) -> None:
     ]  # fmt: skip
     assert served.get("observations", type="task_complete", limit=1)["total"] == 2
     assert served.get("observations", since="2030-01-01")["total"] == 0
-    served.get("observations", 422, since="2030")  # pydantic would read this as seconds since 1970
+    assert [served.get("observations", since=since)["total"] for since in ("2025", "Januar 2025", "7d")] == [3, 3, 0]
+    assert served.get("observations", until="2030")["total"] == 3  # the year, not seconds since 1970
+    refused = served.get("observations", 422, since="soon")["detail"]
+    assert "'soon' is not a time; use ISO 8601 such as 2025-01-31T14:00 (UTC if it has no offset)" in refused
     assert (
         served.get("observations", until="2030-01-01T00:00:00Z", session=page["items"][0]["session_id"])["total"] == 3
     )

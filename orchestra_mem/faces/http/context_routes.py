@@ -21,7 +21,9 @@ from orchestra_mem.faces.http.json_answers import (
     Paged,
     Question,
     Shape,
+    SinceQuery,
     Time,
+    UntilQuery,
     fields_of,
     shown,
     shown_page,
@@ -135,8 +137,8 @@ class OperationQuery(Paged):
     type: Name | None = None
     session: Name | None = None
     agent: Name | None = None
-    since: Annotated[Time | None, Query(description="Only from this time on.")] = None
-    until: Annotated[Time | None, Query(description="Only before this time.")] = None
+    since: SinceQuery = None
+    until: UntilQuery = None
 
 
 class NewOperation(Given):
@@ -175,7 +177,7 @@ class AuditQuery(Paged):
     call: Name | None = None
     outcome: AccessOutcome | None = None
     item: Name | None = None
-    since: Time | None = None
+    since: SinceQuery = None
 
     @property
     def where(self) -> AuditFilter:

@@ -15,11 +15,12 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 from starlette.responses import JSONResponse
 
 from orchestra_mem.errors import AccessDeniedError
+from orchestra_mem.faces.filter_times import filter_time
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.search_types import Reasons
@@ -102,6 +103,19 @@ Time = Annotated[
     AfterValidator(lambda time: time if time.tzinfo else time.replace(tzinfo=UTC)),
 ]
 """A time in ISO 8601; UTC if it has no time zone."""
+_DESCRIBED = r"^(\d{1,4}[smhdw]|today|yesterday|(this|last|past) (week|month|year)|(Mon|Tues|Wednes|Thurs|Fri)day)$"
+_FilterTime = Annotated[
+    datetime,
+    BeforeValidator(
+        functools.partial(filter_time, zone=UTC),
+        json_schema_input_type=datetime | Annotated[str, StringConstraints(pattern=_DESCRIBED)],
+    ),
+]
+SinceQuery = Annotated[
+    _FilterTime | None,
+    Query(description="Only from this time on: ISO 8601, a span such as 7d, or a period such as Monday; in UTC."),
+]
+UntilQuery = Annotated[_FilterTime | None, Query(description="Only before this time, or the start of this period.")]
 NUMBER = BeforeValidator(_no_text)
 """Validator for an integer in a JSON body."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]

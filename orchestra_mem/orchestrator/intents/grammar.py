@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from orchestra_mem.core.search.question import TIME
+from orchestra_mem.core.periods import TIME
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
 from orchestra_mem.orchestrator.intents.slots import ENGLISH, KIND_WORDS, PRIORITY_WORDS, number_of

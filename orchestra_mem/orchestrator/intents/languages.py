@@ -152,8 +152,11 @@ class Language:
                     return intent_of(action, read)
         return None
 
+    def period_in_english(self, text: str) -> str:
+        """Translate a time or a period, as "seit März" to "since march"; "" for any other text."""
+        return self._in_english(_folded(_squeezed(text)))
+
     def _in_english(self, text: str) -> str:
-        """Translate a time or a period, as "seit März" to "since march"."""
         for english, form in self._times.items():
             if found := form.fullmatch(text):
                 for group, part in filter(itemgetter(1), found.groupdict().items()):
@@ -237,6 +240,12 @@ def parse_foreign(line: str) -> tuple[Intent, ...]:
     line = line.translate(_MARKS)
     found = dict.fromkeys(filter(None, (each.parse(line) for each in languages() if each.cues_in(line))))
     return next(iter(found)) if len(found) == 1 else ()  # similar languages may read a line differently
+
+
+def period_in_english(text: str) -> str:
+    """Translate a text that is only a period, such as "letzten Montag"; "" if no language, or several, read it so."""
+    found = {each.period_in_english(text) for each in languages()} - {""}
+    return found.pop() if len(found) == 1 else ""
 
 
 def is_foreign(line: str) -> bool:
