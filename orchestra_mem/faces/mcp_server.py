@@ -32,7 +32,7 @@ from orchestra_mem.errors import NotFoundError, OrchestraMemError
 from orchestra_mem.faces.filter_times import filter_time
 from orchestra_mem.faces.mcp_stdio import opened_stdio
 from orchestra_mem.faces.recall_views import expansion_text
-from orchestra_mem.faces.records import Caller, update_documents, work_record
+from orchestra_mem.faces.records import Caller, record_once, update_documents, work_record
 from orchestra_mem.faces.views import event_words, short_time
 from orchestra_mem.search_types import Hit, SearchFilter
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter
@@ -115,11 +115,8 @@ class MemoryTools:
         key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None,
     ) -> str:  # fmt: skip
         """Record permanently what was done or decided; the record survives any crash. Costs about 10 tokens."""
-        had = self._caller.view.operations(OperationFilter(idempotency_key=key)) if key else []
-        done = self._caller.view.record_operation(type, data, agent=agent, idempotency_key=key)
-        if had and (done.type, done.data) != (type, data):
-            return f"Not recorded: op{done.id} has the key {key!r}. Record anything else with another key.\n"
-        return f"Recorded as op{done.id}.\n"
+        done, note = record_once(self._caller.view, type, data, agent=agent, key=key)
+        return f"{note or f'Recorded as op{done.id}.'}\n"
 
     def remember(
         self, content: Text, type: ItemType | None = None,

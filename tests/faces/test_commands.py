@@ -71,7 +71,10 @@ def test_record_hands_on_every_option(run: Any) -> None:
     expected = {"id": 1, "type": "note", "data": "a", "timestamp": "2025-01-15T10:00:00+00:00", "tokens": 7,
                 "agent": "bob", "critical": True, "idempotency_key": "k"}  # fmt: skip
     assert {name: first[name] for name in expected} == expected
+    run("record", "note", '"a"', "--key", "k")
+    assert run.errors == ""
     assert run("record", "note", '"other"', "--key", "k") == "op1\n"
+    assert run.errors == "orchestra-mem: Not recorded: op1 has the key 'k'. Record anything else with another key.\n"
     assert run("record", "decision", '"b"', "--no-critical") == "op2\n"
     assert [op["critical"] for op in run.json("ops")] == [True, False]
 

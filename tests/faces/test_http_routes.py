@@ -136,6 +136,11 @@ def test_what_was_recorded_is_listed_and_expanded(served: Served) -> None:
              "timestamp": "2025-01-15T09:00:00Z", "key": "k1"}  # fmt: skip
     made = served.send("POST", "operations", 201, json=whole)
     assert made == to_json(served.memory.operations()[0]) == served.send("POST", "operations", 201, json=whole)
+    other = served.client.post("/api/memory/operations", json=whole | {"data": "ü", "key": "k1"})
+    assert (other.status_code, other.json()) == (201, made)
+    problem = "Not recorded: op1 has the key 'k1'. Record anything else with another key."
+    assert other.headers["x-memory-problem"] == problem
+    assert "x-memory-problem" not in served.client.post("/api/memory/operations", json=whole).headers
     for number in range(5):
         served.send("POST", "operations", 201, json={"type": "note", "data": [number, None, {"deep": ["ü"]}]})
     page = served.get("operations", limit=2, offset=1)

@@ -28,7 +28,7 @@ from orchestra_mem.faces.http.json_answers import (
     shown,
     shown_page,
 )
-from orchestra_mem.faces.records import context_record, status_record
+from orchestra_mem.faces.records import context_record, record_once, status_record
 from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.retrieval.passages import Recommendations
 from orchestra_mem.retrieval.retriever import RetrievedContext
@@ -196,12 +196,15 @@ def list_operations(caller: CallerDep, query: Annotated[OperationQuery, Query()]
     "/operations", status_code=201, responses=shown(Operation, 201, "The operation as it was recorded.")
 )
 def record_operation(caller: CallerDep, operation: NewOperation) -> JsonResponse:
-    """Record an operation. Once the response is sent, the operation survives any crash."""
-    recorded = caller.view.record_operation(
-        operation.type, operation.data, operation.tokens, agent=operation.agent, critical=operation.critical,
-        timestamp=operation.timestamp, idempotency_key=operation.key,
+    """Record an operation. Once the response is sent, the operation survives any crash.
+
+    If an earlier operation with other content has the key, that one is returned, and `X-Memory-Problem` says so.
+    """
+    recorded, note = record_once(
+        caller.view, operation.type, operation.data, operation.tokens, agent=operation.agent,
+        critical=operation.critical, timestamp=operation.timestamp, key=operation.key,
     )  # fmt: skip
-    return JsonResponse(recorded, 201)
+    return JsonResponse(recorded, 201, {"X-Memory-Problem": note.encode("ascii", "replace").decode()} if note else {})
 
 
 @history_router.get("/facts", responses=shown_page(MustKeep))
