@@ -22,7 +22,7 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.grammar import parse_line
 from orchestra_mem.orchestrator.intents.slots import SPEAKER
-from orchestra_mem.orchestrator.journal import LINE, answer_recent, read_recent_question
+from orchestra_mem.orchestrator.journal import LINE, RecentQuestion, answer_recent, read_recent_question
 from orchestra_mem.orchestrator.phrases import STATUS_WORDS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
 from orchestra_mem.orchestrator.talk import Told, expected_target, shown
@@ -90,36 +90,58 @@ class Answers:
         self.actions: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
             Action.STATUS: self._status, Action.WHY: self._why, Action.FIND: self._find, Action.LIST: self._list,
             Action.RESUME: self._resume, Action.NEXT: lambda intent, resolver, line: self._next(),
-            Action.RECENT: self._recent_or_decided,
+            Action.RECENT: self._recent_or_about,
             Action.HELP: lambda intent, resolver, line: Told(text=HELP),
         }  # fmt: skip
 
-    def _recent_or_decided(self, intent: Intent, resolver: Resolver, line: str) -> Told:
-        """Answer what was done; with a target, what was decided about it, or who is on it, from histories and facts."""
-        items = resolver.named(intent.target) if intent.target else ()
-        asks_who = intent.value.lower() == "who is"
-        named = [self._tracker.item(item) for item in items]
-        told = [each for item in named for each in ([self._state_of(item)] if asks_who else self._history(item))]
-        if intent.target:
-            by_number = any(map(str.isdigit, intent.target))  # and of what is known of people, few say a number
-            about = (", ".join(item.title for item in named) if by_number else intent.target) or line
-            kinds, query = ((MustKeepKind.ROLE,), about) if asks_who else (_DECIDED, without_periods(intent.target))
-            active = {f"K{fact.id}" for kind in kinds for fact in self._memory.facts(kind)}
-            none = f"No {'role' if asks_who else 'decision or rule'} about that is recorded"
+    def _recent_or_about(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+        """Answer what was done; with a target, who is on it, or what was decided about it."""
+        question = f"{intent.value} {line}"
+        if not intent.target:
+            return self._recent(question)
+        items = [self._tracker.item(item) for item in resolver.named(intent.target)]
+        asked = read_recent_question(question, self._clock())
+        if intent.value.lower() == "who is":
+            lines = self._who_is_on(intent.target, items, asked, line)
+        else:
+            lines = self._decided_about(intent.target, items, asked)
+        return _of(items, "\n".join(lines)) if lines else self._recent(question)
 
-            def of_time(since: datetime | None, until: datetime | None) -> list[str]:
-                where = SearchFilter(kinds=kinds, since=since, until=until)
-                found = self._memory.search(query, where=where, limit=_LISTED).likely
-                return [f"{hit.chunk.kind.capitalize()}: {_told(hit)}" for hit in found if hit.chunk.source in active]
+    def _who_is_on(self, target: str, items: Sequence[WorkItem], asked: RecentQuestion, line: str) -> list[str]:
+        """Return the states of the items, which name their assignees, and the roles that match the target."""
+        by_number = any(map(str.isdigit, target))  # and of what is known of people, few say a number
+        about = (", ".join(item.title for item in items) if by_number else target) or line
+        none = "No role about that is recorded"
+        states = [self._state_of(item) for item in items]
+        return [*states, *self._facts_about(about, (MustKeepKind.ROLE,), asked, none)] or [f"{none}."]
 
-            asked = read_recent_question(f"{intent.value} {line}", self._clock())
-            is_timed = bool(asked.since or asked.until)
-            asks_facts = asks_who or asked.did == "decided" or not is_timed  # or for all that happened
-            facts = of_time(asked.since, asked.until)
-            if not facts and is_timed and asks_facts and (facts := of_time(None, None)):
-                told.append(f"{none} for that time; for others:")
-            told += facts or [f"{none}."] * (asks_facts and not told)
-        return Told(text="\n".join(told), effects=shown(items)) if told else self._recent(f"{intent.value} {line}")
+    def _decided_about(self, target: str, items: Sequence[WorkItem], asked: RecentQuestion) -> list[str]:
+        """Return the histories of the items, and the decisions and rules about the target.
+
+        Without any, the list says so, or is empty if the question is for all that happened in a time.
+        """
+        asks_facts = asked.did == "decided" or not (asked.since or asked.until)
+        none = "No decision or rule about that is recorded" if asks_facts else ""
+        history = [entry for item in items for entry in self._history(item)]
+        facts = self._facts_about(without_periods(target), _DECIDED, asked, none)
+        return [*history, *facts] or [f"{none}."] * asks_facts
+
+    def _facts_about(self, query: str, kinds: tuple[MustKeepKind, ...], asked: RecentQuestion, none: str) -> list[str]:
+        """Return the active facts about something from the time that is asked for.
+
+        none: If given, and there are none from that time, those from other times follow after these words.
+        """
+        active = {f"K{fact.id}" for kind in kinds for fact in self._memory.facts(kind)}
+
+        def of_time(since: datetime | None, until: datetime | None) -> list[str]:
+            where = SearchFilter(kinds=kinds, since=since, until=until)
+            found = self._memory.search(query, where=where, limit=_LISTED).likely
+            return [f"{hit.chunk.kind.capitalize()}: {_told(hit)}" for hit in found if hit.chunk.source in active]
+
+        facts = of_time(asked.since, asked.until)
+        if not facts and none and (asked.since or asked.until) and (others := of_time(None, None)):
+            return [f"{none} for that time; for others:", *others]
+        return facts
 
     def _recent(self, line: str) -> Told:
         question = read_recent_question(line, self._clock())
