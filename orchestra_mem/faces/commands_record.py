@@ -21,7 +21,7 @@ from orchestra_mem.faces.records import counted, record_once
 from orchestra_mem.serialize import reject_duplicate_keys
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
+    from orchestra_mem.core.imported_history import History, HistoryFault, HistoryOperation
     from orchestra_mem.memory.importing import Imported
     from orchestra_mem.memory.manager import OrchestratorContextManager
 

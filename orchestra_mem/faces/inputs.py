@@ -63,9 +63,9 @@ def complete_help(annotation: Any) -> None:
     kind, info = get_args(annotation)
     inner = {kind, *get_args(kind), *(each for part in get_args(kind) for each in get_args(part))}
     values = [", ".join(each) for each in inner if isinstance(each, EnumType) and info.parser is None]
-    told = [f"One of: {each}." for each in values if "one of:" not in info.help]
-    told += ["May be repeated."] * any(get_origin(each) is list for each in inner)
-    info.help = " ".join([info.help, *(each for each in told if each not in info.help)])
+    sentences = [f"One of: {each}." for each in values if "one of:" not in info.help]
+    sentences += ["May be repeated."] * any(get_origin(each) is list for each in inner)
+    info.help = " ".join([info.help, *(each for each in sentences if each not in info.help)])
 
 
 SinceOption = Annotated[

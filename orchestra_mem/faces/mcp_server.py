@@ -208,7 +208,7 @@ class MemoryTools:
         entries = []
         for each in self._caller.view.sessions()[::-1][offset : offset + limit + 1]:
             until = f" to {short_time(each.ended)}" if each.ended else ""
-            text = f"\n  {_cut(told.text)}" if (told := self._caller.view.session_summary(each.id)) else ""
+            text = f"\n  {_cut(written.text)}" if (written := self._caller.view.session_summary(each.id)) else ""
             entries.append(f"{each.id} {each.status}, {short_time(each.started)}{until}{text}")
         return self._entries(entries, "sessions", limit, offset, max_tokens)
 
@@ -236,8 +236,8 @@ class MemoryTools:
             if end >= len(text):
                 return fenced(text[start:], source)
             more = "" if offset is None else f"continue with offset={end}, or "
-            told = f"Characters {start} to {end} of {len(text)}: {more}raise max_tokens.\n"
-            return f"{fenced(text[start:end], source)}{told}"
+            place = f"Characters {start} to {end} of {len(text)}: {more}raise max_tokens.\n"
+            return f"{fenced(text[start:end], source)}{place}"
 
         return self._longest(shown, min(len(text) - start, max_tokens * _CHARS_PER_TOKEN), max_tokens)
 
@@ -325,7 +325,7 @@ class MemoryServer(MCPServer[Any]):
         known: Mapping[str, inspect.Parameter] = self._parameters.get(name, {})
         if known and (unknown := sorted({*arguments} - {*known})):
             return _refused(f"{name} has no argument {', '.join(unknown)}; it takes {', '.join(known)}")
-        required = {each for each, told in known.items() if told.default is told.empty}
+        required = {each for each, parameter in known.items() if parameter.default is parameter.empty}
         try:
             given = {each: value for each, value in arguments.items() if value is not None or each in required}
             return await super().call_tool(name, given, context)
@@ -367,8 +367,8 @@ class MemoryServer(MCPServer[Any]):
 def _in_words(tool: str, error: BaseException) -> str:
     """Tell the model, which knows no commands, why a call failed; log unexpected errors."""
     if isinstance(error, ValidationError):
-        told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        return f"invalid arguments for {tool}: {'; '.join(told)}"
+        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        return f"invalid arguments for {tool}: {'; '.join(faults)}"
     if isinstance(error, OrchestraMemError | ValueError | ToolError):
         return str(error).partition("; `orchestra-mem ")[0]
     # Log only the error's type: its message may quote the memory.

@@ -112,8 +112,8 @@ class Answers:
         by_number = any(map(str.isdigit, target))  # and of what is known of people, few say a number
         about = (", ".join(item.title for item in items) if by_number else target) or line
         none = "No role about that is recorded"
-        states = [self._state_of(item) for item in items]
-        return [*states, *self._facts_about(about, (MustKeepKind.ROLE,), asked, none)] or [f"{none}."]
+        facts = self._facts_about(about, (MustKeepKind.ROLE,), asked, none)
+        return [*map(self._state_of, items), *facts] or [f"{none}."]
 
     def _decided_about(self, target: str, items: Sequence[WorkItem], asked: RecentQuestion) -> list[str]:
         """Return the histories of the items, and the decisions and rules about the target.
@@ -136,7 +136,7 @@ class Answers:
         def of_time(since: datetime | None, until: datetime | None) -> list[str]:
             where = SearchFilter(kinds=kinds, since=since, until=until)
             found = self._memory.search(query, where=where, limit=_LISTED).likely
-            return [f"{hit.chunk.kind.capitalize()}: {_told(hit)}" for hit in found if hit.chunk.source in active]
+            return [f"{hit.chunk.kind.capitalize()}: {_hit_line(hit)}" for hit in found if hit.chunk.source in active]
 
         facts = of_time(asked.since, asked.until)
         if not facts and none and (asked.since or asked.until) and (others := of_time(None, None)):
@@ -159,14 +159,14 @@ class Answers:
         text, chosen = answer(question)
         if question.kind is WorkKind.TASK and not chosen:  # people also call other kinds of work tasks
             text, chosen = answer(replace(question, kind=None))
-        told = {each.id for each in chosen}
+        chosen_ids = {each.id for each in chosen}
         if question.did in _FACTS and not (question.kind or question.session is not None or question.limit == 1):
             failed = chosen if question.did == "failed" else ()
             told_why = {each.id for each in failed if isinstance(each.data, dict) and each.data.get("error")}
             most = question.limit or _LISTED
             facts = self._facts(_FACTS[question.did], question.since, question.until, most=most, besides=told_why)
             text = "\n".join([text] * (not facts or bool(failed)) + facts)
-        spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
+        spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in chosen_ids))
         return Told(text=text, effects=shown(spoken_of[-_LISTED:]))
 
     def _ended(self, did: str) -> dict[int, str]:
@@ -193,31 +193,29 @@ class Answers:
         if is_rule := kind is MustKeepKind.CONSTRAINT:
             found.sort(key=lambda fact: fact.rank)
         states = [state_of(each).strip(" ()") for each in found[-most:]]
-        told = [
+        lines = [
             f"{each.text} [K{each.id}, {local_day(each.timestamp)}{state and f', {state}'}]"
             for each, state in zip(found[-most:], states, strict=True)
         ]
         left, which = len(found) - most, "more" if is_rule else "older"
         more = [f"… and {left:,} {which}: `orchestra-mem facts --kind '{kind}' --limit 0`"] * (left > 0)
-        return [*told[::-1], *more] if is_rule else [*more, *told]
+        return [*lines[::-1], *more] if is_rule else [*more, *lines]
 
     def _status(self, intent: Intent, resolver: Resolver, line: str) -> Told:
         if not intent.target:
             return self._overview()
         items = resolver.many(intent.target, expected_target(intent))
-        told = [self._state_of(item) for item in items]
-        if len(items) == 1:
-            told += self._history(items[0])
-        return _of(items, "\n".join(told))
+        history = self._history(items[0]) if len(items) == 1 else []
+        return _of(items, "\n".join([*map(self._state_of, items), *history]))
 
     def _history(self, item: WorkItem) -> list[str]:
         """Return an item's newest notes and the reasons for its changes, oldest first."""
-        told = [
+        entries = [
             f"  {local_day(event.time)}: {event.after if event.field == 'note' else f'{event.after}, {event.reason}'}"
             for event in self._tracker.events(item.id, limit=_EVENTS_LOOKED_AT)
             if event.field == "note" or (event.field == "status" and event.reason)
         ]
-        return list(dict.fromkeys(told))[-_REASONS_TOLD:]
+        return list(dict.fromkeys(entries))[-_REASONS_TOLD:]
 
     def _overview(self) -> Told:
         counts = self._tracker.counts()
@@ -258,11 +256,12 @@ class Answers:
         told_why = [hit for hit in found.likely if hit.chunk.kind in _REASONS or len(hit.chunk.heading) > 2]
         reasons = (told_why or [*found.likely])[:_REASONS_TOLD]
         items = resolver.named(intent.target) if intent.target else ()
-        told = [line for item in items for line in self._history(self._tracker.item(item))] + [*map(_told, reasons)]
-        if not told:
+        lines = [entry for item in items for entry in self._history(self._tracker.item(item))]
+        lines += map(_hit_line, reasons)
+        if not lines:
             return Told(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing about that is recorded.")
-        worded = self._worded(question, "\n".join(told))
-        return Told(text="\n".join(filter(None, (worded, *told))), effects=shown(items))
+        worded = self._worded(question, "\n".join(lines))
+        return Told(text="\n".join(filter(None, (worded, *lines))), effects=shown(items))
 
     def _worded(self, question: str, reasons: str) -> str:
         """Return a cached answer to a "why" question, or the model's answer from `reasons`; "" if there is neither.
@@ -310,7 +309,7 @@ class Answers:
             raise Unclear("What should I search for?")
         items = self._tracker.items(WorkFilter(text=words, limit=_NEXT))
         found = self._found(words)
-        lines = [f"{item.name}: {item.status}" for item in items] + [_told(hit) for hit in found if not hit.perhaps]
+        lines = [f"{item.name}: {item.status}" for item in items] + [_hit_line(hit) for hit in found if not hit.perhaps]
         return _of(items, "\n".join(lines) or _guesses(found) or f"Nothing found for: {words}")
 
     def knows(self, question: str) -> bool:
@@ -334,8 +333,8 @@ class Answers:
         parent = resolver.one(intent.target) if intent.target else None
         # The grammar puts every status into the value; the classifier may leave a status outside it.
         texts = (intent.value,) if intent.sure == 1 else (intent.value, line.replace(intent.target, ""))
-        told = [word for text in texts for word in _STATUS.findall(text.lower())]
-        found, names = {_STATUSES[word] for word in told}, self._whose(intent, line)
+        asked = [word for text in texts for word in _STATUS.findall(text.lower())]
+        found, names = {_STATUSES[word] for word in asked}, self._whose(intent, line)
         held_up, narrow = (_BLOCKED,) in found, {each[0] for each in found if len(each) == 1} - {_BLOCKED}
         statuses = tuple(narrow) or (OPEN_STATUSES if found or names else ())
         kinds, limit = (intent.kind,) if intent.kind else (), None if counts else _SIFTED
@@ -346,7 +345,7 @@ class Answers:
             if (not names or (item.assignee or "").casefold() in names)
             and (priority is None or item.priority == priority.lastindex)
             and (not held_up or item.status is _BLOCKED or self._tracker.blockers(item.id))
-            and ("ready" not in told or not self._tracker.blockers(item.id))
+            and ("ready" not in asked or not self._tracker.blockers(item.id))
         ]
         if intent.kind is WorkKind.TASK and not items:  # people also call other kinds of work tasks
             return self._list(replace(intent, kind=None), resolver, line)
@@ -392,9 +391,9 @@ def _of(items: Sequence[WorkItem], text: str) -> Told:
 
 
 def _guesses(hits: Sequence[Hit]) -> str:
-    return "\n".join(["Nothing certain; perhaps:", *map(_told, hits)]) if hits else ""
+    return "\n".join(["Nothing certain; perhaps:", *map(_hit_line, hits)]) if hits else ""
 
 
-def _told(hit: Hit) -> str:
+def _hit_line(hit: Hit) -> str:
     when = f", {local_day(hit.chunk.time)}" if hit.chunk.time else ""
     return f"{' '.join(hit.chunk.text.split())} [{hit.chunk.source}{when}{hit.doubt}]"

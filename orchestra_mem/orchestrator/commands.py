@@ -194,8 +194,8 @@ class Commands:
             if unclear.candidates or not intent.target or numbers_in(intent.target):
                 raise
             # The subject is no work item; keep the report as a note.
-            told = replace(intent, target="", value=f"{intent.target} {intent.value}")
-            return self._note("Noted", "note", told, resolver)
+            noting = replace(intent, target="", value=f"{intent.target} {intent.value}")
+            return self._note("Noted", "note", noting, resolver)
         now = []
         for item in items:
             self._tracker.note(item.id, intent.value)

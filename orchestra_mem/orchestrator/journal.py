@@ -64,8 +64,8 @@ class Journal:
         data: Mapping[str, Json] | None = None,
     ) -> Reply:  # fmt: skip
         """Record a line with its answer (or `data`) as the cause of changes; return the reply with the operation id."""
-        told = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
-        return replace(reply, operation=self.record_changes(kind, told, changes).id)
+        recorded = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
+        return replace(reply, operation=self.record_changes(kind, recorded, changes).id)
 
     def record_changes(
         self, kind: str, data: dict[str, Json], changes: Sequence[WorkEvent], tokens_used: int | None = None,
@@ -114,14 +114,14 @@ class Journal:
         """Say why the `last` change is not undone: there is none, or a later command changed nothing; "" if it is."""
         recent = self.memory.operations(OperationFilter(agent=self.agent, limit=_REACH))
         commands = (each for each in recent[::-1] if each.type in _NOTED or _asked_for(each) not in ("", *ASKS))
-        command, told = next(commands, None), "The last command left nothing to undo."
+        command, reason = next(commands, None), "The last command left nothing to undo."
         if command is None or _asked_for(command) == Action.UNDO or (last and last.id >= command.id):
             return "" if last else "There is nothing to undo."
         if command.type in _NOTED and isinstance(command.data, dict):
             text = squeeze(str(command.data.get(command.type, "")))[:120]
-            told = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
-            told += "its line in the documents."
-        return f"{told} Another undo reverts the change before." if last else told
+            reason = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
+            reason += "its line in the documents."
+        return f"{reason} Another undo reverts the change before." if last else reason
 
     def change_just_made(self, now: datetime) -> Operation | None:
         """Return the last command's change, which may be undone without naming it; None if it made none, or is old."""
@@ -190,8 +190,9 @@ def _ids(value: Json) -> tuple[int, ...]:
 class RecentQuestion:
     """A filter for the operations that a question is about; all given conditions must hold.
 
-    `since` is inclusive, `until` exclusive. `did` is a kind of change ("failed", "created", …), "" for any. `session`
-    counts back from 0, the newest. `limit` is the maximum number of newest operations, None for all.
+    `since` is inclusive, `until` exclusive. `did` is what was done ("failed", "created", …), or the kind of fact asked
+    for ("decided", "rule", "learnt"); "" for anything. `session` counts back from 0, the newest. `limit` is the maximum
+    number of newest operations, None for all.
     """
 
     since: datetime | None = None
@@ -262,18 +263,18 @@ def answer_recent(
     chosen = tuple(fitting[: question.limit])
     if not chosen:
         return " ".join(filter(None, ["No", question.did, question.kind, "records match that."])), ()
-    told = chosen
+    listed = chosen
     if len(chosen) > _MANY:
-        told = tuple(each for each in chosen if each.id in telling or each.id in came_from) or chosen[:_MOST]
+        listed = tuple(each for each in chosen if each.id in telling or each.id in came_from) or chosen[:_MOST]
     changes, texts = list[WorkEvent](), list[str]()
-    for operation in reversed(told):
+    for operation in reversed(listed):
         done = came_from.get(operation.id, [])
         changes += done
         if not done or (question.did == "failed" and has_failed(operation)):
             fate = (ended or {}).get(operation.id)
             source = f"op {operation.id}, {local_day(operation.timestamp)}" + (f", {fate} since" if fate else "")
             texts.append(f"{_text_of(operation)} [{source}]")
-    if others := len(chosen) - len(told):
+    if others := len(chosen) - len(listed):
         texts.append(f"\u2026 and {others:,} more: `orchestra-mem ops --limit 0`")
     return "\n".join([*([describe_changes(changes, item)] if changes else []), *texts]), chosen
 
@@ -295,8 +296,8 @@ def _fits(
     asked = ("executed", "finished") if question.did == "executed" else (question.did,)
     if not question.did or any(each in asked for event in events for each in (_did(event), event.field)):
         return True
-    told = words(f"{operation.type.replace('_', ' ')} {_asked_for(operation)}".lower())
-    return has_failed(operation) if question.did == "failed" else question.did in map(_ASKED_FOR.get, map(stem, told))
+    named = words(f"{operation.type.replace('_', ' ')} {_asked_for(operation)}".lower())
+    return has_failed(operation) if question.did == "failed" else question.did in map(_ASKED_FOR.get, map(stem, named))
 
 
 def has_failed(operation: Operation) -> bool:
@@ -305,15 +306,15 @@ def has_failed(operation: Operation) -> bool:
     if not isinstance(data, dict):
         return False
     says_so = bool(data.get("error")) or data.get("success") is False or data.get("failed") is True
-    told = (value for name in ("outcome", "status", "result") if isinstance(value := data.get(name), str))
-    return says_so or any(_FAILURE.search(value[:_MOST_CHARS]) for value in told)
+    outcomes = (value for name in ("outcome", "status", "result") if isinstance(value := data.get(name), str))
+    return says_so or any(_FAILURE.search(value[:_MOST_CHARS]) for value in outcomes)
 
 
 def _text_of(operation: Operation) -> str:
     kind, data = operation.type.replace("_", " ").capitalize(), operation.data
-    name, told = _first_of(data, "title task_title task subject name command input"), _first_of(data, _TELLS)
+    name, outcome = _first_of(data, "title task_title task subject name command input"), _first_of(data, _TELLS)
     subject = f'{kind} "{name}"' if name else kind
-    text = f"{subject}: {told}" if told and operation.type != LINE else told or subject
+    text = f"{subject}: {outcome}" if outcome and operation.type != LINE else outcome or subject
     line = squeeze(text[: 4 * _MOST_CHARS])
     return line if len(line) <= _MOST_CHARS else f"{line[: _MOST_CHARS - 1].rstrip()}\u2026"
 

@@ -285,9 +285,9 @@ class _Exchange(Generic[_T]):
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
-    def _trace(self, event: str, told: Mapping[str, Any]) -> None:
+    def _trace(self, event: str, details: Mapping[str, Any]) -> None:
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self._stream = told["return_value"]
+            self._stream = details["return_value"]
             if self._left.is_set():
                 self._end()
 

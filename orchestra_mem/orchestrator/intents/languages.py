@@ -143,8 +143,8 @@ class Language:
                 continue
             plain = untimed if action is Action.RECENT else piece
             if found := form().fullmatch(_folded(plain)):
-                said = {name: plain[slice(*found.span(name))] for name in found.groupdict() if found[name] is not None}
-                read = dict(self._translated(action, said))
+                named = {name: plain[slice(*found.span(name))] for name in found.groupdict() if found[name] is not None}
+                read = dict(self._translated(action, named))
                 if period and action is Action.RECENT:
                     read["value"] = f"{read.get('value', '')} {self._in_english(period[0])}".strip()
                 # A name is written in capitals, where a script has them: other words after "to" are no person.
@@ -161,13 +161,13 @@ class Language:
             if found := form.fullmatch(text):
                 for group, part in filter(itemgetter(1), found.groupdict().items()):
                     name = group.rpartition("_")[0]
-                    told = self._in_english(part) if name == "time" else self._word(f"{name}s", part)
-                    english = english.replace(f"<{name}>", told, 1)
+                    translated = self._in_english(part) if name == "time" else self._word(f"{name}s", part)
+                    english = english.replace(f"<{name}>", translated, 1)
                 return " ".join(re.sub(r"<\w+>", "", english).split())
         return ""
 
-    def _translated(self, action: Action, said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        for group, text in said.items():
+    def _translated(self, action: Action, groups: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        for group, text in groups.items():
             name = group.rpartition("_")[0]
             if name in ("target", "other"):
                 yield name, self._item(text)
