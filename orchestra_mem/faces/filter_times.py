@@ -9,7 +9,7 @@ from orchestra_mem.errors import InvalidTimeError
 _MOST_CHARS = 200
 
 
-def filter_time(given: str, now: datetime | None = None, zone: tzinfo | None = None) -> datetime:
+def filter_time(given: object, now: datetime | None = None, zone: tzinfo | None = None) -> datetime:
     """Parse a time as `core.periods.parse_time` does; a period may be named in any language of the shell.
 
     Args:
@@ -22,7 +22,8 @@ def filter_time(given: str, now: datetime | None = None, zone: tzinfo | None = N
     """
     from orchestra_mem.core.periods import parse_time  # its patterns take milliseconds to compile
 
-    given = str(given)[:_MOST_CHARS]
+    # A number is no time: it could be a year, or seconds since 1970.
+    given = given[:_MOST_CHARS] if isinstance(given, str) else f"<{given}>"
     now = now or datetime.now(UTC)
     try:
         return parse_time(given, now, zone)

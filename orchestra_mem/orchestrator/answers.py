@@ -25,7 +25,7 @@ from orchestra_mem.orchestrator.intents.slots import SPEAKER
 from orchestra_mem.orchestrator.journal import LINE, RecentQuestion, answer_recent, read_recent_question
 from orchestra_mem.orchestrator.phrases import STATUS_WORDS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import Told, expected_target, shown
+from orchestra_mem.orchestrator.talk import IntentResult, expected_target, shown
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit, SearchFilter
 from orchestra_mem.serialize import local_day
@@ -87,14 +87,14 @@ class Answers:
         self._clock = clock
         self._model = model
         self.injection: Injection | None = None
-        self.actions: Mapping[Action, Callable[[Intent, Resolver, str], Told]] = {
+        self.actions: Mapping[Action, Callable[[Intent, Resolver, str], IntentResult]] = {
             Action.STATUS: self._status, Action.WHY: self._why, Action.FIND: self._find, Action.LIST: self._list,
             Action.RESUME: self._resume, Action.NEXT: lambda intent, resolver, line: self._next(),
             Action.RECENT: self._recent_or_about,
-            Action.HELP: lambda intent, resolver, line: Told(text=HELP),
+            Action.HELP: lambda intent, resolver, line: IntentResult(text=HELP),
         }  # fmt: skip
 
-    def _recent_or_about(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _recent_or_about(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         """Answer what was done; with a target, who is on it, or what was decided about it."""
         question = f"{intent.value} {line}"
         if not intent.target:
@@ -143,7 +143,7 @@ class Answers:
             return [f"{none} for that time; for others:", *others]
         return facts
 
-    def _recent(self, line: str) -> Told:
+    def _recent(self, line: str) -> IntentResult:
         question = read_recent_question(line, self._clock())
         is_timed = any(each is not None for each in (question.since, question.until, question.session))
         where = OperationFilter(since=question.since, until=question.until, limit=None if is_timed else _LOOKED_AT)
@@ -167,7 +167,7 @@ class Answers:
             facts = self._facts(_FACTS[question.did], question.since, question.until, most=most, besides=told_why)
             text = "\n".join([text] * (not facts or bool(failed)) + facts)
         spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in chosen_ids))
-        return Told(text=text, effects=shown(spoken_of[-_LISTED:]))
+        return IntentResult(text=text, effects=shown(spoken_of[-_LISTED:]))
 
     def _ended(self, did: str) -> dict[int, str]:
         """Return the operations whose facts of the kind that is asked for have all ended, with what became of these."""
@@ -201,7 +201,7 @@ class Answers:
         more = [f"… and {left:,} {which}: `orchestra-mem facts --kind '{kind}' --limit 0`"] * (left > 0)
         return [*lines[::-1], *more] if is_rule else [*more, *lines]
 
-    def _status(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _status(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         if not intent.target:
             return self._overview()
         items = resolver.many(intent.target, expected_target(intent))
@@ -217,7 +217,7 @@ class Answers:
         ]
         return list(dict.fromkeys(entries))[-_REASONS_TOLD:]
 
-    def _overview(self) -> Told:
+    def _overview(self) -> IntentResult:
         counts = self._tracker.counts()
         lines = [
             f"{kind.capitalize()}: {', '.join(f'{count:,} {status}' for status, count in by_status.items() if count)}"
@@ -249,7 +249,7 @@ class Answers:
         blockers = self._tracker.blockers(item.id) if item.status.is_open else []
         return f", waits for {either((each.name for each in blockers), 'and')}" if blockers else ""
 
-    def _why(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _why(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         question = intent.value or intent.target or line
         found = self._memory.search(question, limit=10)
         # A third heading is that of a decision in the log, below which people write why.
@@ -259,9 +259,9 @@ class Answers:
         lines = [entry for item in items for entry in self._history(self._tracker.item(item))]
         lines += map(_hit_line, reasons)
         if not lines:
-            return Told(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing about that is recorded.")
+            return IntentResult(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing about that is recorded.")
         worded = self._worded(question, "\n".join(lines))
-        return Told(text="\n".join(filter(None, (worded, *lines))), effects=shown(items))
+        return IntentResult(text="\n".join(filter(None, (worded, *lines))), effects=shown(items))
 
     def _worded(self, question: str, reasons: str) -> str:
         """Return a cached answer to a "why" question, or the model's answer from `reasons`; "" if there is neither.
@@ -286,7 +286,7 @@ class Answers:
         cache.put(question, text, facts=facts, model=name)
         return text
 
-    def _next(self) -> Told:
+    def _next(self) -> IntentResult:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
         pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_SIFTED))
         # An item with open children is finished by finishing its children.
@@ -303,7 +303,7 @@ class Answers:
         lines += self._facts(MustKeepKind.OPEN_ITEM, most=_NEXT)
         return _of(rest, "\n".join(lines) or "There are no open items.")
 
-    def _find(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _find(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         words = intent.value or intent.target
         if not words:
             raise Unclear("What should I search for?")
@@ -327,7 +327,7 @@ class Answers:
                 found.setdefault(hit.chunk.text, hit)
         return [*found.values()][:_NEXT]
 
-    def _list(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _list(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         """List items, filtered by the status, person, priority and blockers that the line mentions."""
         counts, priority = _COUNTS.match(line) is not None, _PRIORITY.search(line)
         parent = resolver.one(intent.target) if intent.target else None
@@ -369,7 +369,7 @@ class Answers:
         is_name = name[:1].isupper() and re.search(marked, line)
         return frozenset({speaker().casefold()} if is_mine else {name.casefold()} if is_name else ())
 
-    def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Told:
+    def _resume(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         if not intent.target:
             return self._next()
         item = resolver.one(intent.target, expected_target(intent))
@@ -386,8 +386,8 @@ def persons_in(line: str, tracker: WorkTracker) -> frozenset[str]:
     return frozenset(re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", line.casefold()) if known else ())
 
 
-def _of(items: Sequence[WorkItem], text: str) -> Told:
-    return Told(text=text, effects=shown([item.id for item in items]))
+def _of(items: Sequence[WorkItem], text: str) -> IntentResult:
+    return IntentResult(text=text, effects=shown([item.id for item in items]))
 
 
 def _guesses(hits: Sequence[Hit]) -> str:

@@ -122,7 +122,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class IntentResult:
     """The result of an intent. If set, `kind` and `data` replace the type and data of its recorded operation."""
 
     text: str
