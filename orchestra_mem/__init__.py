@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from orchestra_mem.errors import InvalidChangeError as InvalidChangeError
     from orchestra_mem.errors import InvalidItemError as InvalidItemError
     from orchestra_mem.errors import InvalidOperationError as InvalidOperationError
+    from orchestra_mem.errors import InvalidTimeError as InvalidTimeError
     from orchestra_mem.errors import LockTimeoutError as LockTimeoutError
     from orchestra_mem.errors import ModelError as ModelError
     from orchestra_mem.errors import NotFoundError as NotFoundError
@@ -76,7 +77,7 @@ else:
         "errors": (
             "AccessDeniedError CircularDependencyError ClosedError ConfigError DatabaseDamagedError "
             "DocumentConflictError DocumentError EmbedderError HistoryError InvalidChangeError "
-            "InvalidItemError InvalidOperationError LockTimeoutError ModelError NotFoundError "
+            "InvalidItemError InvalidOperationError InvalidTimeError LockTimeoutError ModelError NotFoundError "
             "OrchestraMemError SchemaTooNewError SearchError ServerAwayError ServerError StorageError "
             "StorageFullError StorageReadOnlyError TokenizerError"
         ),

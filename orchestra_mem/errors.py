@@ -3,6 +3,7 @@
     OrchestraMemError
     ├── ConfigError              settings are invalid; carries all faults
     ├── InvalidOperationError    an operation cannot be recorded; carries the path to the bad value
+    ├── InvalidTimeError         a text is not a time, or a time has no time zone
     ├── InvalidItemError         a catalog item cannot be stored; carries all faults
     ├── AccessDeniedError        an agent lacks a permission
     ├── NotFoundError            an operation, summary, session, version or item does not exist
@@ -75,6 +76,10 @@ class InvalidOperationError(OrchestraMemError, ValueError):
         self.path = path
         self.problem = problem
         super().__init__(f"{path}: {problem}")
+
+
+class InvalidTimeError(OrchestraMemError, ValueError):
+    """A text is not a time, or a time has no time zone."""
 
 
 class InvalidItemError(OrchestraMemError, ValueError):

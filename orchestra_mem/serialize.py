@@ -17,7 +17,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from orchestra_mem.errors import InvalidOperationError
+from orchestra_mem.errors import InvalidOperationError, InvalidTimeError
 from orchestra_mem.search_types import Reasons
 from orchestra_mem.types import Json
 
@@ -25,6 +25,7 @@ MAX_DEPTH = 500
 # By default, CPython converts only integers of up to 4,300 digits to text and back. 14,000 bits stay below that.
 _MAX_INT_BITS = 14_000
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+NO_ZONE = "has no time zone; give one, as in `time.astimezone()` for local time or `datetime.now(UTC)`"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _TOO_DEEP_HERE = "nested too deeply to be recorded from this depth of the call stack; record it from an outer function"
@@ -124,8 +125,15 @@ def reject_duplicate_keys(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def to_microseconds(time: datetime) -> int:
-    """Convert an aware time to microseconds since 1970, exactly."""
-    return (time - _EPOCH) // _MICROSECOND
+    """Convert an aware time to microseconds since 1970, exactly.
+
+    Raises:
+        InvalidTimeError: The time has no time zone.
+    """
+    try:
+        return (time - _EPOCH) // _MICROSECOND
+    except TypeError:
+        raise InvalidTimeError(f"{time} {NO_ZONE}") from None
 
 
 def from_microseconds(value: int) -> datetime:

@@ -13,7 +13,7 @@ import pytest
 import orchestra_mem
 from orchestra_mem import errors, open_memory
 from orchestra_mem.memory.agents import AgentCalls
-from orchestra_mem.memory.queries import HistoryCalls, SearchCalls
+from orchestra_mem.memory.queries import HistoryCalls, QueryCalls
 from orchestra_mem.memory.recording import RecordingCalls
 from tests.builders import cases
 from tests.processes import python
@@ -29,6 +29,7 @@ def test_the_public_names_are_those() -> None:
         "CategorizationService", "CircularDependencyError", "ClosedError", "ConfigError", "ContextRetriever",
         "ContextWindowTracker", "DatabaseDamagedError", "DocumentConflictError", "DocumentError", "EmbedderError",
         "EpisodicMemoryManager", "HistoryError", "InvalidChangeError", "InvalidItemError", "InvalidOperationError",
+        "InvalidTimeError",
         "ItemFilter", "ItemStatus", "ItemType", "LockTimeoutError", "MemoryCatalog", "MemoryCompressor", "MemoryItem",
         "MemoryService", "ModelError", "MustKeepKind", "NewObservation", "NotFoundError", "ObservationFilter",
         "OperationFilter", "OrchestraMemError", "Orchestrator", "OrchestratorContextManager", "Projects",
@@ -44,7 +45,7 @@ def test_the_public_names_are_those() -> None:
 def test_what_a_call_takes_can_be_imported() -> None:
     """Every filter and every choice that a documented call takes is public: a user can write the call with its type."""
     makers = (orchestra_mem.OrchestratorContextManager, orchestra_mem.MemoryCatalog, orchestra_mem.ResponseCache,
-              orchestra_mem.StateManager, RecordingCalls, HistoryCalls, AgentCalls, SearchCalls)  # fmt: skip
+              orchestra_mem.StateManager, RecordingCalls, HistoryCalls, AgentCalls, QueryCalls)  # fmt: skip
     calls = [each for maker in makers for name, each in vars(maker).items() if not name.startswith("_")]
     filters = [getattr(orchestra_mem, name) for name in PUBLIC_NAMES if name.endswith("Filter")]
     taken = {
@@ -64,7 +65,7 @@ def test_every_error_can_be_caught_by_its_public_name() -> None:
 
 def test_the_managers_methods_are_called_like_this() -> None:
     """The manager's public methods have exactly these signatures, and each has a docstring."""
-    makers = (RecordingCalls, HistoryCalls, AgentCalls, SearchCalls, orchestra_mem.OrchestratorContextManager)
+    makers = (RecordingCalls, HistoryCalls, AgentCalls, QueryCalls, orchestra_mem.OrchestratorContextManager)
     methods = {
         name: method
         for maker in makers
@@ -128,7 +129,7 @@ def test_status_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
     names = ("numpy", "tiktoken", "rich", "faiss", "markdown_it", "orchestra_mem.adapters.llama",
              "orchestra_mem.compression.compressor", "orchestra_mem.core.documents.merge",
              "orchestra_mem.core.documents.plan_edits", "orchestra_mem.core.facts",
-             "orchestra_mem.core.histories", "orchestra_mem.core.search.disclosure",
+             "orchestra_mem.core.imported_history", "orchestra_mem.core.search.disclosure",
              "orchestra_mem.core.summaries.drafts", "orchestra_mem.doctor.memory", "orchestra_mem.memory.agent_view",
              "orchestra_mem.memory.recall", "orchestra_mem.model_types", "orchestra_mem.retrieval.search",
              "orchestra_mem.tiers.authorship", "orchestra_mem.tiers.session_archives")  # fmt: skip

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestra_mem import OrchestratorContextManager, StorageError, open_memory
+from orchestra_mem import (
+    AuditFilter,
+    InvalidTimeError,
+    OperationFilter,
+    OrchestratorContextManager,
+    StorageError,
+    open_memory,
+)
 from orchestra_mem.adapters.embedders import WordLlamaEmbedder
 from orchestra_mem.adapters.search_index.index import DiskSearchIndex
 from orchestra_mem.build import HOME
@@ -321,6 +328,20 @@ def test_what_cannot_be_meant_is_refused_in_words(memory: OrchestratorContextMan
     dense = memory.search("bcrypt", mode="dense")  # type: ignore[arg-type]
     assert dense.hits == memory.search("bcrypt", mode=SearchMode.DENSE).hits
     assert {hit.reasons.keyword_rank for hit in dense.hits} == {None}
+
+
+def test_a_time_without_a_zone_is_refused_wherever_a_filter_takes_one(memory: OrchestratorContextManager) -> None:
+    """Every filter with a time that has no zone raises the same error, which says how to give a zone."""
+    naive = datetime(2025, 1, 1)
+    for call in (
+        lambda: memory.operations(OperationFilter(since=naive)),
+        lambda: memory.count_operations(OperationFilter(until=naive)),
+        lambda: memory.search("bcrypt", where=SearchFilter(until=naive)),
+        lambda: memory.audit(AuditFilter(since=naive)),
+        lambda: memory.catalog.audit.injections(None, naive),
+    ):
+        with pytest.raises(InvalidTimeError, match=r"2025-01-01 00:00:00,? .*has no time zone; give one, as in `time"):
+            call()
 
 
 # The index follows

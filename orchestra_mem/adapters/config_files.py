@@ -168,18 +168,18 @@ def _problems(given: Mapping[str, _Given]) -> dict[str, str]:
             whole = ".".join(map(str, each["loc"]))
             key = next(name for name in given if name in schema() and f"{whole}.".startswith(f"{name}."))
             if each["type"] == "value_error" or key != whole:
-                told = str(each.get("ctx", {}).get("error") or _WITHIN.get(each["type"], each["msg"]))
+                problem = str(each.get("ctx", {}).get("error") or _WITHIN.get(each["type"], each["msg"]))
             else:
-                told = _expected(key, given[key].value)
+                problem = _expected(key, given[key].value)
             within = whole.removeprefix(f"{key}.") if key != whole else ""
-            found[key] = f"{within}: {told}" if within else told
+            found[key] = f"{within}: {problem}" if within else problem
     return {key: found[key] for key in given if key in found}
 
 
 def _unknown(key: str, value: object) -> str:
     """Describe the fault of a name that is not a key, and suggest the key that was probably meant."""
     if key in sections() or (not key and not isinstance(value, Mapping)):  # the root's key is empty
-        return f"must be a section with keys below it, not {_told(value)}"
+        return f"must be a section with keys below it, not {_type_name(value)}"
     import difflib  # only needed after a typing mistake
 
     known = [*sections(), *schema()]
@@ -193,22 +193,22 @@ def _unknown(key: str, value: object) -> str:
 
 def _expected(key: str, value: object) -> str:
     """Describe the values that a key accepts, and the value that was found."""
-    field, told = schema()[key], _told(value)
+    field, type_name = schema()[key], _type_name(value)
     kind: Any = field.annotation
     if kind is str:
         quotes = "; put it in quotes" if isinstance(value, int | float) else ""
-        return "must not be empty" if value == "" else f"must be text, not {told}{quotes}"
+        return "must not be empty" if value == "" else f"must be text, not {type_name}{quotes}"
     if not isinstance(kind, type):
-        return f"must be a {'list' if get_origin(kind) is list else 'mapping'}, not {told}"
+        return f"must be a {'list' if get_origin(kind) is list else 'mapping'}, not {type_name}"
     if issubclass(kind, StrEnum):
-        return f"must be one of {', '.join(kind)}, not {told}"
+        return f"must be one of {', '.join(kind)}, not {type_name}"
     if kind is bool:
-        return f"must be true or false, not {told}"
+        return f"must be true or false, not {type_name}"
     low, high = field.metadata
-    return f"must be {'a whole number' if kind is int else 'a number'} from {low.ge} to {high.le}, not {told}"
+    return f"must be {'a whole number' if kind is int else 'a number'} from {low.ge} to {high.le}, not {type_name}"
 
 
-def _told(value: object) -> str:
+def _type_name(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "an empty value", True: "true", False: "false"}[value]
     if isinstance(value, int) and abs(value) >= 10**40:  # `str` refuses more than 4,300 digits

@@ -109,9 +109,9 @@ class ProjectRegistry:
                 with suppress(FileNotFoundError):
                     if left.stat().st_mtime < time.time() - _LEFT_BEHIND_S:
                         left.unlink()
-            told = {name: getattr(project, name) for name in (*_NAMES, "tags", "shared", "memory")}
+            entry = {name: getattr(project, name) for name in (*_NAMES, "tags", "shared", "memory")}
             try:
-                made.write_text(json.dumps({**told, "path": str(project.path)}, indent=2), encoding="ascii")
+                made.write_text(json.dumps({**entry, "path": str(project.path)}, indent=2), encoding="ascii")
                 made.replace(file)
             finally:
                 made.unlink(missing_ok=True)

@@ -59,13 +59,13 @@ class PromptedModel:
         timeout_s: float | None = None,
     ) -> Generation:  # fmt: skip
         """Answer a prompt; see `LanguageModel.generate`. `temperature`, `seed` and `timeout_s` have no effect."""
-        said = [m.text if m.role is Role.SYSTEM else f"{m.role.value.capitalize()}: {m.text}" for m in messages]
+        turns = [m.text if m.role is Role.SYSTEM else f"{m.role.value.capitalize()}: {m.text}" for m in messages]
         if schema is not None:
-            said.append(f"Answer with JSON alone, by this schema: {json.dumps(schema)}")
+            turns.append(f"Answer with JSON alone, by this schema: {json.dumps(schema)}")
         with self._turn:
             begun = time.perf_counter()
             try:
-                text = self._send("\n\n".join([*said, "Assistant:"]))
+                text = self._send("\n\n".join([*turns, "Assistant:"]))
             except Exception as error:  # the host's code may raise anything
                 raise ModelError(f"{self.name} failed: {type(error).__name__}: {error}") from error
         if not isinstance(text, str):

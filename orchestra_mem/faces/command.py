@@ -75,9 +75,9 @@ class CommandGroup(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.TyperException as error:
-            told = re.sub(r"^Value error, |, unable to parse string as .*$", "", error.message)
+            fault = re.sub(r"^Value error, |, unable to parse string as .*$", "", error.message)
             faults: list[Any] = getattr(error.__cause__, "errors", list)()
-            error.message = told.replace("Input should be", f"{faults[0]['input']!r} is not", 1) if faults else told
+            error.message = fault.replace("Input should be", f"{faults[0]['input']!r} is not", 1) if faults else fault
             if ctx.parent is None and "--json" in arguments:
                 what = {"kind": "UsageError", "message": error.format_message(), "exit_code": error.exit_code}
                 typer.echo(json.dumps({"error": what}, indent=2))

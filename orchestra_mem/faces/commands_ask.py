@@ -75,12 +75,12 @@ def _update_index(run: Invocation, memory: OrchestratorContextManager, *, anew: 
     with run.progress("passages") as bar:
         task = bar.add_task("indexing", total=None)
 
-        def told(left: Backlog) -> None:
+        def show(left: Backlog) -> None:
             count = left.operations + left.vectors
             total = max(count, int(bar.tasks[0].total or 0))
             bar.update(task, total=total, completed=total - count)
 
-        memory.update_index(told, anew=anew, facts=True)
+        memory.update_index(show, anew=anew, facts=True)
 
 
 @command("Ask")
@@ -161,14 +161,14 @@ def expand(
 def facts(
     memory: OrchestratorContextManager,
     kind: Annotated[MustKeepKind | None, option("--kind KIND", "Only of this kind.")] = None,
-    everything: Annotated[bool, option("--all", "Include facts that are superseded, removed or done.")] = False,
+    every: Annotated[bool, option("--all", "Include facts that are superseded, removed or done.")] = False,
     limit: LimitOption = 50,
 ) -> CommandResult:
     """List the facts that summaries must keep: decisions, rules, roles, failures, completions, open items, insights.
 
     Example: orchestra-mem facts --kind decision --all
     """
-    found = memory.facts(kind, standing=not everything, limit=limit or None)
+    found = memory.facts(kind, standing=not every, limit=limit or None)
     return CommandResult(found, lambda: views.facts_view(found), notes=up_to(found, limit))
 
 

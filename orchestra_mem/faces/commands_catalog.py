@@ -15,7 +15,7 @@ from typer import BadParameter
 from orchestra_mem.catalog_types import AccessOutcome, AuditFilter, ItemFilter, ItemStatus, ItemType
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, recall_views
-from orchestra_mem.faces.inputs import LimitOption, SinceOption, agent_name, from_stdin, parse_span, up_to
+from orchestra_mem.faces.inputs import LimitOption, SinceOption, agent_name, from_stdin, up_to
 from orchestra_mem.faces.records import counted
 from orchestra_mem.types import Author, Json
 
@@ -279,6 +279,8 @@ def _fields(**given: Any) -> dict[str, Any]:
 
 def _expiry(given: str) -> datetime | str | None:
     """Parse a local time, a duration from now, or `never` (None); return other text unchanged, to be rejected later."""
+    from orchestra_mem.core.periods import parse_span
+
     if given == "never":
         return None
     try:

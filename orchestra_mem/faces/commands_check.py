@@ -279,8 +279,8 @@ def recurring(least: Annotated[int, option("--least N", "In at least N projects.
     Example: orchestra-mem projects recurring --least 4
     """
     found = _projects().recurring(least=least)
-    told = [[f"{each.project} K{each.id}: {' '.join(each.text.split())}" for each in group] for group in found.groups]
-    text = "\n".join("".join(f"{line}\n" for line in lines) for lines in told) or "no decision or rule recurs\n"
+    groups = [[f"{each.project} K{each.id}: {' '.join(each.text.split())}" for each in group] for group in found.groups]
+    text = "\n".join("".join(f"{line}\n" for line in lines) for lines in groups) or "no decision or rule recurs\n"
     notes = [f"orchestra-mem: {note}" for note in found.notes]
     return CommandResult(found, text, failed=not found.groups, notes=notes)
 

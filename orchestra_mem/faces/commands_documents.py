@@ -237,12 +237,12 @@ def share(
     if done.entry is None:
         later = "it is added there when the document can be written and a decision is shared again"
         note = f"orchestra-mem: not yet in {document}: {done.problem}; {later}"
-        return _told(done, f"recorded as {done.number}", [note])
+        return _share_result(done, f"recorded as {done.number}", [note])
     if done.is_new:
-        return _told(done, f"shared as {done.number}")
+        return _share_result(done, f"shared as {done.number}")
     is_so = bool(tags) and {*tags} == {*done.entry.tags}
     words = f"already shared as {done.number}, {'now ' * is_so}for {_meant(done.entry)}"
-    return _told(done, words, [] if is_so else [f"edit its line in {document} to change that"])
+    return _share_result(done, words, [] if is_so else [f"edit its line in {document} to change that"])
 
 
 @command(of=decisions)
@@ -251,7 +251,7 @@ def unshare(memory: OrchestratorContextManager, fact: FactArgument) -> CommandRe
 
     Example: orchestra-mem decisions unshare K12
     """
-    return _told(memory.unshare_decision(fact), "no longer shared")
+    return _share_result(memory.unshare_decision(fact), "no longer shared")
 
 
 @command(of=decisions)
@@ -283,10 +283,10 @@ def adopt(
     Example: orchestra-mem decisions adopt K3
     """
     done = memory.adopt_decision(number, again=again)
-    return _told(done, f"{'adopted' if done.is_new else 'already in this project'} as {done.number}")
+    return _share_result(done, f"{'adopted' if done.is_new else 'already in this project'} as {done.number}")
 
 
-def _told(done: SharedFact, words: str, notes: Sequence[str] = ()) -> CommandResult:
+def _share_result(done: SharedFact, words: str, notes: Sequence[str] = ()) -> CommandResult:
     gone = "".join(f"it supersedes K{fact.id}: {fact.text}\n" for fact in done.superseded)
     return CommandResult(done, f"{words}: {done.text}\n{gone}", notes=notes)
 

@@ -17,11 +17,11 @@ from orchestra_mem.choices import ImportKind
 from orchestra_mem.errors import HistoryError
 from orchestra_mem.faces.command import CommandGroup, CommandResult, Invocation, add_group, argument, command, option
 from orchestra_mem.faces.inputs import from_stdin, parse_time
-from orchestra_mem.faces.records import counted
+from orchestra_mem.faces.records import counted, record_once
 from orchestra_mem.serialize import reject_duplicate_keys
 
 if TYPE_CHECKING:
-    from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation
+    from orchestra_mem.core.imported_history import History, HistoryFault, HistoryOperation
     from orchestra_mem.memory.importing import Imported
     from orchestra_mem.memory.manager import OrchestratorContextManager
 
@@ -73,10 +73,10 @@ def record(
     """
     value = _data(data, text)
     with run.open(create=True) as memory:
-        operation = memory.record_operation(
-            operation_type, value, tokens, agent=agent, critical=critical, timestamp=timestamp, idempotency_key=key
+        operation, note = record_once(
+            memory, operation_type, value, tokens, agent=agent, critical=critical, timestamp=timestamp, key=key
         )
-    return CommandResult(operation, f"op{operation.id}\n")
+    return CommandResult(operation, f"op{operation.id}\n", notes=[f"orchestra-mem: {note}"] if note else [])
 
 
 def _data(data: str | None, text: str | None) -> object:

@@ -232,6 +232,6 @@ def _install(run: Invocation, client: McpClient, agent: str | None, *, write: bo
     value = {"file": file, "changed": before != entry, "before": before, "entry": entry}
     if before == entry:
         return CommandResult(value, f"{file} already has this entry: nothing was changed\n")
-    told = [] if before is None else [("before", before), ("now", entry)]
-    notes = [f"{name}: {json.dumps(each, ensure_ascii=False)}" for name, each in told]
+    entries = [] if before is None else [("before", before), ("now", entry)]
+    notes = [f"{name}: {json.dumps(each, ensure_ascii=False)}" for name, each in entries]
     return CommandResult(value, f"written to {file}\n", notes=notes)

@@ -16,7 +16,7 @@ from orchestra_mem.faces.records import counted, status_record
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from orchestra_mem.core.histories import History, HistoryOperation
+    from orchestra_mem.core.imported_history import History, HistoryOperation
     from orchestra_mem.memory.importing import Imported
     from orchestra_mem.memory.manager import OrchestratorContextManager
     from orchestra_mem.memory.recall import Expansion

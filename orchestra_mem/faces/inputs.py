@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import EnumType
 from typing import Annotated, Any, TextIO, get_args, get_origin
 
 from typer import Argument, BadParameter, Option
 
 from orchestra_mem.core.catalog.access import OWNER
-
-_SPAN = re.compile(r"(\d{1,6})\s*([smhdw])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+from orchestra_mem.errors import InvalidTimeError
+from orchestra_mem.faces.filter_times import filter_time
 
 
 def agent_name(given: str | None) -> str:
@@ -37,26 +35,16 @@ def from_stdin() -> bytes:
     return stdin.buffer.read()
 
 
-def parse_span(given: str) -> timedelta | None:
-    """Parse a duration such as `30m`, `2h` or `7d`; None if the text is not a duration."""
-    span = _SPAN.fullmatch(given)
-    return timedelta(**{_UNITS[span[2]]: int(span[1])}) if span else None
-
-
 def parse_time(given: str, now: datetime | None = None) -> datetime:
-    """Parse an ISO 8601 time, by default in the local time zone, or a duration back from now such as `2h`.
+    """Parse a time in any form of `filter_time`; without an offset it is local.
 
     Raises:
-        BadParameter: The text is neither, or the time is out of range.
+        BadParameter: The text is no time.
     """
     try:
-        if (span := parse_span(given.strip())) is not None:
-            return (now or datetime.now(UTC)) - span
-        return datetime.fromisoformat(given.strip()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise BadParameter(
-            f"{given!r} is not a time; use ISO 8601 such as 2025-01-31T14:00, or a span before now such as 30m or 7d"
-        ) from None
+        return filter_time(given, now)
+    except InvalidTimeError as error:
+        raise BadParameter(str(error)) from None
 
 
 def option(name: str, words: str, **more: Any) -> Any:
@@ -75,17 +63,21 @@ def complete_help(annotation: Any) -> None:
     kind, info = get_args(annotation)
     inner = {kind, *get_args(kind), *(each for part in get_args(kind) for each in get_args(part))}
     values = [", ".join(each) for each in inner if isinstance(each, EnumType) and info.parser is None]
-    told = [f"One of: {each}." for each in values if "one of:" not in info.help]
-    told += ["May be repeated."] * any(get_origin(each) is list for each in inner)
-    info.help = " ".join([info.help, *(each for each in told if each not in info.help)])
+    sentences = [f"One of: {each}." for each in values if "one of:" not in info.help]
+    sentences += ["May be repeated."] * any(get_origin(each) is list for each in inner)
+    info.help = " ".join([info.help, *(each for each in sentences if each not in info.help)])
 
 
 SinceOption = Annotated[
     datetime | None,
-    option("--since TIME", "Only from this time on: ISO 8601, or a span before now such as 2h.", parser=parse_time),
+    option(
+        "--since TIME",
+        "Only from this time on: ISO 8601, a span before now such as 2h, or a period such as Monday.",
+        parser=parse_time,
+    ),
 ]
 UntilOption = Annotated[
-    datetime | None, option("--until TIME", "Only before this time, given in the same way.", parser=parse_time)
+    datetime | None, option("--until TIME", "Only before this time or the start of this period.", parser=parse_time)
 ]
 SessionOption = Annotated[str | None, option("--session ID", "Only this session: its id, or the beginning of its id.")]
 LimitOption = Annotated[int, option("--limit N", "The newest N; 0 for all.", min=0)]

@@ -12,6 +12,7 @@ import logging
 import signal
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from importlib.metadata import distributions
 from typing import Annotated, Any
 
@@ -21,18 +22,19 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import CallToolResult, Resource, TextContent, ToolAnnotations
-from pydantic import AnyUrl, Field, JsonValue, ValidationError
+from pydantic import AnyUrl, BeforeValidator, Field, JsonValue, ValidationError
 from starlette.types import Receive, Scope, Send
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, ItemType
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.core.work.wording import MAX_TITLE_CHARS
 from orchestra_mem.errors import NotFoundError, OrchestraMemError
+from orchestra_mem.faces.filter_times import filter_time
 from orchestra_mem.faces.mcp_stdio import opened_stdio
 from orchestra_mem.faces.recall_views import expansion_text
-from orchestra_mem.faces.records import Caller, update_documents, work_record
+from orchestra_mem.faces.records import Caller, record_once, update_documents, work_record
 from orchestra_mem.faces.views import event_words, short_time
-from orchestra_mem.search_types import Hit
+from orchestra_mem.search_types import Hit, SearchFilter
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus, Operation, OperationFilter
 from orchestra_mem.work_types import WorkFilter, WorkItem, WorkKind, WorkStatus
 
@@ -67,6 +69,10 @@ Offset = Annotated[int, Field(ge=0, le=10**9, description="Where to continue; th
 Limit = Annotated[int, Field(ge=1, le=100, description="Maximum number of entries.")]
 Text = Annotated[str, Field(min_length=1, max_length=100_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Since = Annotated[
+    Annotated[datetime, BeforeValidator(filter_time, json_schema_input_type=str)] | None,
+    Field(description="Only from then on: 7d, Monday, 2025-01-31T14:00."),
+]
 Number = Annotated[int, Field(ge=1, le=2**31)]
 
 
@@ -77,12 +83,15 @@ class MemoryTools:
         self._caller = caller
         self._count = caller.memory.counter.count
 
-    def search(self, query: Text, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500) -> str:
+    def search(
+        self, query: Text, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500, since: Since = None
+    ) -> str:
         """Search the complete memory by words and by meaning, best first. Costs about 100 tokens an entry.
 
         Start here. To read an entry in full, call `expand` with the name at the start of the entry.
         """
-        hits = self._caller.view.search(query, limit=offset + limit + 1).hits[offset:]
+        where = SearchFilter(since=since)
+        hits = self._caller.view.search(query, where=where, limit=offset + limit + 1).hits[offset:]
         lines = self._caller.memory.hit_lines(hits) if self._caller.is_owner else [0] * len(hits)
         return self._entries([*map(_hit, hits, lines)], "search", limit, offset, max_tokens)
 
@@ -106,11 +115,8 @@ class MemoryTools:
         key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None,
     ) -> str:  # fmt: skip
         """Record permanently what was done or decided; the record survives any crash. Costs about 10 tokens."""
-        had = self._caller.view.operations(OperationFilter(idempotency_key=key)) if key else []
-        done = self._caller.view.record_operation(type, data, agent=agent, idempotency_key=key)
-        if had and (done.type, done.data) != (type, data):
-            return f"Not recorded: op{done.id} has the key {key!r}. Record anything else with another key.\n"
-        return f"Recorded as op{done.id}.\n"
+        done, note = record_once(self._caller.view, type, data, agent=agent, key=key)
+        return f"{note or f'Recorded as op{done.id}.'}\n"
 
     def remember(
         self, content: Text, type: ItemType | None = None,
@@ -202,15 +208,17 @@ class MemoryTools:
         entries = []
         for each in self._caller.view.sessions()[::-1][offset : offset + limit + 1]:
             until = f" to {short_time(each.ended)}" if each.ended else ""
-            text = f"\n  {_cut(told.text)}" if (told := self._caller.view.session_summary(each.id)) else ""
+            text = f"\n  {_cut(written.text)}" if (written := self._caller.view.session_summary(each.id)) else ""
             entries.append(f"{each.id} {each.status}, {short_time(each.started)}{until}{text}")
         return self._entries(entries, "sessions", limit, offset, max_tokens)
 
     def recent(
-        self, type: Name | None = None, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500
-    ) -> str:
+        self, type: Name | None = None, limit: Limit = 10, offset: Offset = 0, max_tokens: MaxTokens = 1_500,
+        since: Since = None,
+    ) -> str:  # fmt: skip
         """List the newest operations, optionally of one type; `expand` shows them in full. Costs 80 tokens an entry."""
-        found = self._caller.view.operations(OperationFilter(type=type, limit=limit + 1, offset=offset))[::-1]
+        where = OperationFilter(type=type, since=since, limit=limit + 1, offset=offset)
+        found = self._caller.view.operations(where)[::-1]
         return self._entries([*map(_operation, found)], "recent", limit, offset, max_tokens)
 
     def _text(self, text: str, source: str, max_tokens: int, offset: int | None = None) -> str:
@@ -228,8 +236,8 @@ class MemoryTools:
             if end >= len(text):
                 return fenced(text[start:], source)
             more = "" if offset is None else f"continue with offset={end}, or "
-            told = f"Characters {start} to {end} of {len(text)}: {more}raise max_tokens.\n"
-            return f"{fenced(text[start:end], source)}{told}"
+            place = f"Characters {start} to {end} of {len(text)}: {more}raise max_tokens.\n"
+            return f"{fenced(text[start:end], source)}{place}"
 
         return self._longest(shown, min(len(text) - start, max_tokens * _CHARS_PER_TOKEN), max_tokens)
 
@@ -317,7 +325,7 @@ class MemoryServer(MCPServer[Any]):
         known: Mapping[str, inspect.Parameter] = self._parameters.get(name, {})
         if known and (unknown := sorted({*arguments} - {*known})):
             return _refused(f"{name} has no argument {', '.join(unknown)}; it takes {', '.join(known)}")
-        required = {each for each, told in known.items() if told.default is told.empty}
+        required = {each for each, parameter in known.items() if parameter.default is parameter.empty}
         try:
             given = {each: value for each, value in arguments.items() if value is not None or each in required}
             return await super().call_tool(name, given, context)
@@ -359,8 +367,8 @@ class MemoryServer(MCPServer[Any]):
 def _in_words(tool: str, error: BaseException) -> str:
     """Tell the model, which knows no commands, why a call failed; log unexpected errors."""
     if isinstance(error, ValidationError):
-        told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-        return f"invalid arguments for {tool}: {'; '.join(told)}"
+        faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        return f"invalid arguments for {tool}: {'; '.join(faults)}"
     if isinstance(error, OrchestraMemError | ValueError | ToolError):
         return str(error).partition("; `orchestra-mem ")[0]
     # Log only the error's type: its message may quote the memory.

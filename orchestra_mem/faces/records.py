@@ -14,7 +14,7 @@ from orchestra_mem import build
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.errors import AccessDeniedError, StorageError
 from orchestra_mem.serialize import to_object
-from orchestra_mem.types import OperationFilter, SessionStatus
+from orchestra_mem.types import Operation, OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
     from orchestra_mem.core.context.rendered import OrchestratorContext
@@ -54,6 +54,20 @@ class Caller:
         if named not in (None, self.agent):
             raise AccessDeniedError(f"agent {self.agent!r} may not act as {named!r}")
         return self.agent
+
+
+def record_once(
+    view: Any, kind: str, data: object, tokens: int | None = None, *, key: str | None, **more: Any
+) -> tuple[Operation, str]:
+    """Record an operation; if one has its idempotency key already, return that one.
+
+    The second value is a note that nothing was recorded, if the earlier operation has other content, else "".
+    """
+    is_known = key is not None and bool(view.operations(OperationFilter(idempotency_key=key)))
+    done: Operation = view.record_operation(kind, data, tokens, idempotency_key=key, **more)
+    is_other = is_known and (done.type, done.data) != (kind, data)
+    note = f"Not recorded: op{done.id} has the key {key!r}. Record anything else with another key."
+    return done, note if is_other else ""
 
 
 logger = logging.getLogger(__name__)

@@ -237,14 +237,14 @@ def problems_text(problems: Sequence[DocumentFault]) -> str:
 
 def change_view(time: datetime, found: DocumentChange) -> Text:
     """Show a change found by `watch`, with the first changed lines."""
-    told = {
+    words = {
         DocumentEvent.NEW: "is new, ", DocumentEvent.GONE: "was deleted, ", DocumentEvent.CHANGED: "",
         DocumentEvent.UNREADABLE: "cannot be shown: `orchestra-mem check` shows why",
     }[found.event]  # fmt: skip
     shown = Text(no_wrap=True, overflow="ignore")
     shown.append(f"{short_time(time)} ", style="dim")
     shown.append(visible(found.path.stem), style="bold")
-    shown.append(f" {told}")
+    shown.append(f" {words}")
     if found.event is not DocumentEvent.UNREADABLE:
         shown.append(f"+{found.added:,}", style="green").append(f" -{found.removed:,}", style="red")
     for line in found.lines[:_MOST_LINES]:

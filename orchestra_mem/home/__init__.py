@@ -105,7 +105,8 @@ class Projects:
             timeout_s: Time limit for each project, in seconds.
 
         Raises:
-            ValueError: The limit is negative, or a time of the filter has no time zone.
+            ValueError: The limit is negative.
+            InvalidTimeError: A time of the filter has no time zone.
         """
         from orchestra_mem.home.across_projects import merge_answers, query_projects
         from orchestra_mem.retrieval.search import check_request

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
+from orchestra_mem.core.imported_history import History, HistoryFault, HistoryOperation, OnFault
 from orchestra_mem.errors import HistoryError, InvalidOperationError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.types import REPLACES, VERSION, Operation, OperationFilter

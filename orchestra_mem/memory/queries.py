@@ -115,8 +115,8 @@ _READ_AT_ONCE, _BETWEEN_S = 100, 0.005
 _MOST_BATCHES = 3  # extracted before the index is updated
 
 
-class SearchCalls(HistoryCalls):
-    """Mixin for `OrchestratorContextManager`: the calls that answer questions."""
+class QueryCalls(HistoryCalls):
+    """Mixin for `OrchestratorContextManager`: the calls that search, retrieve and list facts."""
 
     _retriever: ContextRetriever | None = None
     _responses: ResponseCache | None = None

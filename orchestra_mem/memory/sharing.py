@@ -16,7 +16,7 @@ from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.documents.shared_document import SharedDecision, with_tags
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
-from orchestra_mem.memory.queries import SearchCalls
+from orchestra_mem.memory.queries import QueryCalls
 from orchestra_mem.tiers.shared_decisions import SHAREABLE_KINDS, SHARED_LOG, SharedDecisions, tag_fault
 from orchestra_mem.types import (
     REPLACES,
@@ -49,7 +49,7 @@ class SharedFact:
     superseded: tuple[MustKeep, ...] = ()
 
 
-class SharingCalls(SearchCalls):
+class SharingCalls(QueryCalls):
     """Mixin for `OrchestratorContextManager`: the calls that share decisions between projects."""
 
     refresh: Callable[[], object]

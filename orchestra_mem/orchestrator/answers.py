@@ -12,6 +12,7 @@ from itertools import islice
 
 from orchestra_mem.catalog_types import Injection
 from orchestra_mem.compression.timeouts import ModelWithTimeout
+from orchestra_mem.core.periods import without_periods
 from orchestra_mem.core.prompts import few_shot
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.core.summaries.kept import state_suffix
@@ -21,10 +22,10 @@ from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.grammar import parse_line
 from orchestra_mem.orchestrator.intents.slots import SPEAKER
-from orchestra_mem.orchestrator.journal import LINE, answer_recent, read_recent_question, without_period
+from orchestra_mem.orchestrator.journal import LINE, RecentQuestion, answer_recent, read_recent_question
 from orchestra_mem.orchestrator.phrases import STATUS_WORDS
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import Result, expected_target, shown
+from orchestra_mem.orchestrator.talk import IntentResult, expected_target, shown
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit, SearchFilter
 from orchestra_mem.serialize import local_day
@@ -86,41 +87,63 @@ class Answers:
         self._clock = clock
         self._model = model
         self.injection: Injection | None = None
-        self.actions: Mapping[Action, Callable[[Intent, Resolver, str], Result]] = {
+        self.actions: Mapping[Action, Callable[[Intent, Resolver, str], IntentResult]] = {
             Action.STATUS: self._status, Action.WHY: self._why, Action.FIND: self._find, Action.LIST: self._list,
             Action.RESUME: self._resume, Action.NEXT: lambda intent, resolver, line: self._next(),
-            Action.RECENT: self._recent_or_decided,
-            Action.HELP: lambda intent, resolver, line: Result(text=HELP),
+            Action.RECENT: self._recent_or_about,
+            Action.HELP: lambda intent, resolver, line: IntentResult(text=HELP),
         }  # fmt: skip
 
-    def _recent_or_decided(self, intent: Intent, resolver: Resolver, line: str) -> Result:
-        """Answer what was done; with a target, what was decided about it, or who is on it, from histories and facts."""
-        items = resolver.named(intent.target) if intent.target else ()
-        asks_who = intent.value.lower() == "who is"
-        named = [self._tracker.item(item) for item in items]
-        told = [each for item in named for each in ([self._state_of(item)] if asks_who else self._history(item))]
-        if intent.target:
-            by_number = any(map(str.isdigit, intent.target))  # and of what is known of people, few say a number
-            about = (", ".join(item.title for item in named) if by_number else intent.target) or line
-            kinds, query = ((MustKeepKind.ROLE,), about) if asks_who else (_DECIDED, without_period(intent.target))
-            active = {f"K{fact.id}" for kind in kinds for fact in self._memory.facts(kind)}
-            none = f"No {'role' if asks_who else 'decision or rule'} about that is recorded"
+    def _recent_or_about(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
+        """Answer what was done; with a target, who is on it, or what was decided about it."""
+        question = f"{intent.value} {line}"
+        if not intent.target:
+            return self._recent(question)
+        items = [self._tracker.item(item) for item in resolver.named(intent.target)]
+        asked = read_recent_question(question, self._clock())
+        if intent.value.lower() == "who is":
+            lines = self._who_is_on(intent.target, items, asked, line)
+        else:
+            lines = self._decided_about(intent.target, items, asked)
+        return _of(items, "\n".join(lines)) if lines else self._recent(question)
 
-            def of_time(since: datetime | None, until: datetime | None) -> list[str]:
-                where = SearchFilter(kinds=kinds, since=since, until=until)
-                found = self._memory.search(query, where=where, limit=_LISTED).likely
-                return [f"{hit.chunk.kind.capitalize()}: {_told(hit)}" for hit in found if hit.chunk.source in active]
+    def _who_is_on(self, target: str, items: Sequence[WorkItem], asked: RecentQuestion, line: str) -> list[str]:
+        """Return the states of the items, which name their assignees, and the roles that match the target."""
+        by_number = any(map(str.isdigit, target))  # and of what is known of people, few say a number
+        about = (", ".join(item.title for item in items) if by_number else target) or line
+        none = "No role about that is recorded"
+        facts = self._facts_about(about, (MustKeepKind.ROLE,), asked, none)
+        return [*map(self._state_of, items), *facts] or [f"{none}."]
 
-            asked = read_recent_question(f"{intent.value} {line}", self._clock())
-            is_timed = bool(asked.since or asked.until)
-            asks_facts = asks_who or asked.did == "decided" or not is_timed  # or for all that happened
-            facts = of_time(asked.since, asked.until)
-            if not facts and is_timed and asks_facts and (facts := of_time(None, None)):
-                told.append(f"{none} for that time; for others:")
-            told += facts or [f"{none}."] * (asks_facts and not told)
-        return Result(text="\n".join(told), effects=shown(items)) if told else self._recent(f"{intent.value} {line}")
+    def _decided_about(self, target: str, items: Sequence[WorkItem], asked: RecentQuestion) -> list[str]:
+        """Return the histories of the items, and the decisions and rules about the target.
 
-    def _recent(self, line: str) -> Result:
+        Without any, the list says so, or is empty if the question is for all that happened in a time.
+        """
+        asks_facts = asked.did == "decided" or not (asked.since or asked.until)
+        none = "No decision or rule about that is recorded" if asks_facts else ""
+        history = [entry for item in items for entry in self._history(item)]
+        facts = self._facts_about(without_periods(target), _DECIDED, asked, none)
+        return [*history, *facts] or [f"{none}."] * asks_facts
+
+    def _facts_about(self, query: str, kinds: tuple[MustKeepKind, ...], asked: RecentQuestion, none: str) -> list[str]:
+        """Return the active facts about something from the time that is asked for.
+
+        none: If given, and there are none from that time, those from other times follow after these words.
+        """
+        active = {f"K{fact.id}" for kind in kinds for fact in self._memory.facts(kind)}
+
+        def of_time(since: datetime | None, until: datetime | None) -> list[str]:
+            where = SearchFilter(kinds=kinds, since=since, until=until)
+            found = self._memory.search(query, where=where, limit=_LISTED).likely
+            return [f"{hit.chunk.kind.capitalize()}: {_hit_line(hit)}" for hit in found if hit.chunk.source in active]
+
+        facts = of_time(asked.since, asked.until)
+        if not facts and none and (asked.since or asked.until) and (others := of_time(None, None)):
+            return [f"{none} for that time; for others:", *others]
+        return facts
+
+    def _recent(self, line: str) -> IntentResult:
         question = read_recent_question(line, self._clock())
         is_timed = any(each is not None for each in (question.since, question.until, question.session))
         where = OperationFilter(since=question.since, until=question.until, limit=None if is_timed else _LOOKED_AT)
@@ -136,15 +159,15 @@ class Answers:
         text, chosen = answer(question)
         if question.kind is WorkKind.TASK and not chosen:  # people also call other kinds of work tasks
             text, chosen = answer(replace(question, kind=None))
-        told = {each.id for each in chosen}
+        chosen_ids = {each.id for each in chosen}
         if question.did in _FACTS and not (question.kind or question.session is not None or question.limit == 1):
             failed = chosen if question.did == "failed" else ()
             told_why = {each.id for each in failed if isinstance(each.data, dict) and each.data.get("error")}
             most = question.limit or _LISTED
             facts = self._facts(_FACTS[question.did], question.since, question.until, most=most, besides=told_why)
             text = "\n".join([text] * (not facts or bool(failed)) + facts)
-        spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in told))
-        return Result(text=text, effects=shown(spoken_of[-_LISTED:]))
+        spoken_of = list(dict.fromkeys(event.item for event in events if event.operation in chosen_ids))
+        return IntentResult(text=text, effects=shown(spoken_of[-_LISTED:]))
 
     def _ended(self, did: str) -> dict[int, str]:
         """Return the operations whose facts of the kind that is asked for have all ended, with what became of these."""
@@ -170,33 +193,31 @@ class Answers:
         if is_rule := kind is MustKeepKind.CONSTRAINT:
             found.sort(key=lambda fact: fact.rank)
         states = [state_suffix(each).strip(" ()") for each in found[-most:]]
-        told = [
+        lines = [
             f"{each.text} [K{each.id}, {local_day(each.timestamp)}{state and f', {state}'}]"
             for each, state in zip(found[-most:], states, strict=True)
         ]
         left, which = len(found) - most, "more" if is_rule else "older"
         more = [f"… and {left:,} {which}: `orchestra-mem facts --kind '{kind}' --limit 0`"] * (left > 0)
-        return [*told[::-1], *more] if is_rule else [*more, *told]
+        return [*lines[::-1], *more] if is_rule else [*more, *lines]
 
-    def _status(self, intent: Intent, resolver: Resolver, line: str) -> Result:
+    def _status(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         if not intent.target:
             return self._overview()
         items = resolver.many(intent.target, expected_target(intent))
-        told = [self._state_of(item) for item in items]
-        if len(items) == 1:
-            told += self._history(items[0])
-        return _of(items, "\n".join(told))
+        history = self._history(items[0]) if len(items) == 1 else []
+        return _of(items, "\n".join([*map(self._state_of, items), *history]))
 
     def _history(self, item: WorkItem) -> list[str]:
         """Return an item's newest notes and the reasons for its changes, oldest first."""
-        told = [
+        entries = [
             f"  {local_day(event.time)}: {event.after if event.field == 'note' else f'{event.after}, {event.reason}'}"
             for event in self._tracker.events(item.id, limit=_EVENTS_LOOKED_AT)
             if event.field == "note" or (event.field == "status" and event.reason)
         ]
-        return list(dict.fromkeys(told))[-_REASONS_TOLD:]
+        return list(dict.fromkeys(entries))[-_REASONS_TOLD:]
 
-    def _overview(self) -> Result:
+    def _overview(self) -> IntentResult:
         counts = self._tracker.counts()
         lines = [
             f"{kind.capitalize()}: {', '.join(f'{count:,} {status}' for status, count in by_status.items() if count)}"
@@ -228,18 +249,19 @@ class Answers:
         blockers = self._tracker.blockers(item.id) if item.status.is_open else []
         return f", waits for {either((each.name for each in blockers), 'and')}" if blockers else ""
 
-    def _why(self, intent: Intent, resolver: Resolver, line: str) -> Result:
+    def _why(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         question = intent.value or intent.target or line
         found = self._memory.search(question, limit=10)
         # A third heading is that of a decision in the log, below which people write why.
         told_why = [hit for hit in found.likely if hit.chunk.kind in _REASONS or len(hit.chunk.heading) > 2]
         reasons = (told_why or [*found.likely])[:_REASONS_TOLD]
         items = resolver.named(intent.target) if intent.target else ()
-        told = [line for item in items for line in self._history(self._tracker.item(item))] + [*map(_told, reasons)]
-        if not told:
-            return Result(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing about that is recorded.")
-        worded = self._worded(question, "\n".join(told))
-        return Result(text="\n".join(filter(None, (worded, *told))), effects=shown(items))
+        lines = [entry for item in items for entry in self._history(self._tracker.item(item))]
+        lines += map(_hit_line, reasons)
+        if not lines:
+            return IntentResult(text=_guesses(found.hits[:_REASONS_TOLD]) or "Nothing about that is recorded.")
+        worded = self._worded(question, "\n".join(lines))
+        return IntentResult(text="\n".join(filter(None, (worded, *lines))), effects=shown(items))
 
     def _worded(self, question: str, reasons: str) -> str:
         """Return a cached answer to a "why" question, or the model's answer from `reasons`; "" if there is neither.
@@ -264,7 +286,7 @@ class Answers:
         cache.put(question, text, facts=facts, model=name)
         return text
 
-    def _next(self) -> Result:
+    def _next(self) -> IntentResult:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
         pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_SIFTED))
         # An item with open children is finished by finishing its children.
@@ -281,13 +303,13 @@ class Answers:
         lines += self._facts(MustKeepKind.OPEN_ITEM, most=_NEXT)
         return _of(rest, "\n".join(lines) or "There are no open items.")
 
-    def _find(self, intent: Intent, resolver: Resolver, line: str) -> Result:
+    def _find(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         words = intent.value or intent.target
         if not words:
             raise Unclear("What should I search for?")
         items = self._tracker.items(WorkFilter(text=words, limit=_NEXT))
         found = self._found(words)
-        lines = [f"{item.name}: {item.status}" for item in items] + [_told(hit) for hit in found if not hit.perhaps]
+        lines = [f"{item.name}: {item.status}" for item in items] + [_hit_line(hit) for hit in found if not hit.perhaps]
         return _of(items, "\n".join(lines) or _guesses(found) or f"Nothing found for: {words}")
 
     def knows(self, question: str) -> bool:
@@ -305,14 +327,14 @@ class Answers:
                 found.setdefault(hit.chunk.text, hit)
         return [*found.values()][:_NEXT]
 
-    def _list(self, intent: Intent, resolver: Resolver, line: str) -> Result:
+    def _list(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         """List items, filtered by the status, person, priority and blockers that the line mentions."""
         counts, priority = _COUNTS.match(line) is not None, _PRIORITY.search(line)
         parent = resolver.one(intent.target) if intent.target else None
         # The grammar puts every status into the value; the classifier may leave a status outside it.
         texts = (intent.value,) if intent.sure == 1 else (intent.value, line.replace(intent.target, ""))
-        told = [word for text in texts for word in _STATUS.findall(text.lower())]
-        found, names = {_STATUSES[word] for word in told}, self._whose(intent, line)
+        asked = [word for text in texts for word in _STATUS.findall(text.lower())]
+        found, names = {_STATUSES[word] for word in asked}, self._whose(intent, line)
         held_up, narrow = (_BLOCKED,) in found, {each[0] for each in found if len(each) == 1} - {_BLOCKED}
         statuses = tuple(narrow) or (OPEN_STATUSES if found or names else ())
         kinds, limit = (intent.kind,) if intent.kind else (), None if counts else _SIFTED
@@ -323,7 +345,7 @@ class Answers:
             if (not names or (item.assignee or "").casefold() in names)
             and (priority is None or item.priority == priority.lastindex)
             and (not held_up or item.status is _BLOCKED or self._tracker.blockers(item.id))
-            and ("ready" not in told or not self._tracker.blockers(item.id))
+            and ("ready" not in asked or not self._tracker.blockers(item.id))
         ]
         if intent.kind is WorkKind.TASK and not items:  # people also call other kinds of work tasks
             return self._list(replace(intent, kind=None), resolver, line)
@@ -347,7 +369,7 @@ class Answers:
         is_name = name[:1].isupper() and re.search(marked, line)
         return frozenset({speaker().casefold()} if is_mine else {name.casefold()} if is_name else ())
 
-    def _resume(self, intent: Intent, resolver: Resolver, line: str) -> Result:
+    def _resume(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
         if not intent.target:
             return self._next()
         item = resolver.one(intent.target, expected_target(intent))
@@ -364,14 +386,14 @@ def persons_in(line: str, tracker: WorkTracker) -> frozenset[str]:
     return frozenset(re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", line.casefold()) if known else ())
 
 
-def _of(items: Sequence[WorkItem], text: str) -> Result:
-    return Result(text=text, effects=shown([item.id for item in items]))
+def _of(items: Sequence[WorkItem], text: str) -> IntentResult:
+    return IntentResult(text=text, effects=shown([item.id for item in items]))
 
 
 def _guesses(hits: Sequence[Hit]) -> str:
-    return "\n".join(["Nothing certain; perhaps:", *map(_told, hits)]) if hits else ""
+    return "\n".join(["Nothing certain; perhaps:", *map(_hit_line, hits)]) if hits else ""
 
 
-def _told(hit: Hit) -> str:
+def _hit_line(hit: Hit) -> str:
     when = f", {local_day(hit.chunk.time)}" if hit.chunk.time else ""
     return f"{' '.join(hit.chunk.text.split())} [{hit.chunk.source}{when}{hit.doubt}]"

@@ -12,7 +12,7 @@ from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.grammar import LEVELS
 from orchestra_mem.orchestrator.intents.slots import numbers_in
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
-from orchestra_mem.orchestrator.talk import Effect, Happening, Need, Result, expected_parent, expected_target
+from orchestra_mem.orchestrator.talk import Effect, Happening, IntentResult, Need, expected_parent, expected_target
 from orchestra_mem.types import Json
 from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkStatus, WorkTracker
 
@@ -32,7 +32,7 @@ class Commands:
 
     def __init__(self, tracker: WorkTracker) -> None:
         self._tracker = tracker
-        self.actions: Mapping[Action, Callable[[Intent, Resolver], Result]] = {
+        self.actions: Mapping[Action, Callable[[Intent, Resolver], IntentResult]] = {
             Action.CREATE: self._create, Action.ADD: self._create, Action.RENAME: self._rename,
             Action.START: partial(self._moved, WorkStatus.IN_PROGRESS, Happening.STARTED, "Started"),
             Action.FINISH: partial(self._moved, WorkStatus.DONE, Happening.FINISHED, "Finished"),
@@ -45,7 +45,7 @@ class Commands:
             Action.DECIDE: partial(self._note, "Decided", "decision"),
         }  # fmt: skip
 
-    def _create(self, intent: Intent, resolver: Resolver) -> Result:
+    def _create(self, intent: Intent, resolver: Resolver) -> IntentResult:
         if intent.target and intent.other:
             return self._put_under(intent, resolver)
         kind, phrase = intent.kind, intent.other or intent.target
@@ -71,14 +71,14 @@ class Commands:
         items = [self._tracker.create(kind, title, parent=above, priority=priority) for title in titles]
         return _done(Happening.CREATED, items, f"Created {_named(items)}{under}")
 
-    def _put_under(self, intent: Intent, resolver: Resolver) -> Result:
+    def _put_under(self, intent: Intent, resolver: Resolver) -> IntentResult:
         """Move existing items under another parent."""
         items = resolver.many(intent.target)
         parent = resolver.one(intent.other, expected_parent(items[0].kind))
         now = [self._tracker.change(item.id, parent=parent.id) for item in items]
         return _done(Happening.CHANGED, now, f"{_named(now)} {'is' if len(now) == 1 else 'are'} under {_short(parent)}")
 
-    def _unblock(self, intent: Intent, resolver: Resolver) -> Result:
+    def _unblock(self, intent: Intent, resolver: Resolver) -> IntentResult:
         items = resolver.many(intent.target, expected_target(intent))
         gone = set(_ids(resolver.many(intent.other))) if intent.other else set()
         blocked = [each for each in items if (gone & {*each.depends_on} if gone else each.status is WorkStatus.BLOCKED)]
@@ -100,7 +100,7 @@ class Commands:
         """Check whether a `resume` changes its items: all of them are deferred, blocked, failed or cancelled."""
         return bool(intent.target) and all(item.status in _INTERRUPTED for item in resolver.many(intent.target))
 
-    def _resume(self, intent: Intent, resolver: Resolver) -> Result:
+    def _resume(self, intent: Intent, resolver: Resolver) -> IntentResult:
         for item in resolver.many(intent.target):
             if item.status is WorkStatus.BLOCKED and (waits := self._waiting([item])):
                 raise InvalidChangeError(f"{item.name} is blocked{waits}")
@@ -108,7 +108,9 @@ class Commands:
                 self._tracker.set_status(item.id, WorkStatus.PENDING)
         return self._moved(WorkStatus.IN_PROGRESS, Happening.STARTED, "Resumed", intent, resolver)
 
-    def _moved(self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver) -> Result:
+    def _moved(
+        self, status: WorkStatus, happening: Happening, word: str, intent: Intent, resolver: Resolver
+    ) -> IntentResult:
         items = resolver.many(intent.target, expected_target(intent))
         changed = [item for item in items if item.status is not status or intent.value]
         now = [self._tracker.set_status(item.id, status, reason=intent.value) for item in items]
@@ -131,7 +133,7 @@ class Commands:
     def _made_to_wait(self, items: Sequence[WorkItem], others: Sequence[WorkItem]) -> list[WorkItem]:
         return [self._tracker.change(item.id, depends_on=sorted({*item.depends_on, *_ids(others)})) for item in items]
 
-    def _block(self, intent: Intent, resolver: Resolver) -> Result:
+    def _block(self, intent: Intent, resolver: Resolver) -> IntentResult:
         items = resolver.many(intent.target, expected_target(intent))
         blockers, why = self._held_by(intent, resolver)
         self._made_to_wait(items, blockers)
@@ -150,32 +152,32 @@ class Commands:
                 raise
             return [], intent.value or intent.other
 
-    def _depend(self, intent: Intent, resolver: Resolver) -> Result:
+    def _depend(self, intent: Intent, resolver: Resolver) -> IntentResult:
         items, wanted = resolver.many(intent.target, expected_target(intent)), resolver.many(intent.other)
         now = self._made_to_wait(items, wanted)
         return _done(Happening.CHANGED, now, f"{_named(now)} {_waits(now)} for {', '.join(map(_short, wanted))}")
 
-    def _rename(self, intent: Intent, resolver: Resolver) -> Result:
+    def _rename(self, intent: Intent, resolver: Resolver) -> IntentResult:
         item = resolver.one(intent.target)
         if not intent.value:
             raise Unclear(f"What should {item.name} be called?")
         now = self._tracker.change(item.id, title=intent.value)
         return _done(Happening.CHANGED, [now], f'Renamed {_short(now)} from "{item.title}" to "{now.title}"')
 
-    def _assign(self, intent: Intent, resolver: Resolver) -> Result:
+    def _assign(self, intent: Intent, resolver: Resolver) -> IntentResult:
         items = resolver.many(intent.target, expected_target(intent))
         who = speaker() if intent.value == "me" else intent.value
         now = [self._tracker.change(item.id, assignee=who) for item in items]
         text = f"Assigned {_named(now)} to {who}" if who else f"Unassigned {_named(now)}"
         return _done(Happening.ASSIGNED, now, text)
 
-    def _prioritise(self, intent: Intent, resolver: Resolver) -> Result:
+    def _prioritise(self, intent: Intent, resolver: Resolver) -> IntentResult:
         items = resolver.many(intent.target, expected_target(intent))
         now = [self._tracker.change(item.id, priority=_priority(item, intent.value)) for item in items]
         word = LEVELS[str(now[0].priority)] if len({item.priority for item in now}) == 1 else "new"
         return _done(Happening.CHANGED, now, f"{_named(now)}: {word} priority")
 
-    def _note(self, word: str, kind: str, intent: Intent, resolver: Resolver) -> Result:
+    def _note(self, word: str, kind: str, intent: Intent, resolver: Resolver) -> IntentResult:
         if not intent.value:
             raise Unclear(f"What should be {word.lower()}?")
         items = resolver.many(intent.target, expected_target(intent)) if intent.target else []
@@ -184,7 +186,7 @@ class Commands:
         text = f"{word} for {_named(items)}: {intent.value}" if items else f"{word}: {intent.value}"
         return _done(Happening.MENTIONED, items, text, kind, {kind: intent.value, "role": "user"})
 
-    def _report(self, intent: Intent, resolver: Resolver) -> Result:
+    def _report(self, intent: Intent, resolver: Resolver) -> IntentResult:
         if not intent.value:
             raise Unclear("What was the result?")
         failed = _FAILED.search(intent.value) is not None
@@ -194,8 +196,8 @@ class Commands:
             if unclear.candidates or not intent.target or numbers_in(intent.target):
                 raise
             # The subject is no work item; keep the report as a note.
-            told = replace(intent, target="", value=f"{intent.target} {intent.value}")
-            return self._note("Noted", "note", told, resolver)
+            noting = replace(intent, target="", value=f"{intent.target} {intent.value}")
+            return self._note("Noted", "note", noting, resolver)
         now = []
         for item in items:
             self._tracker.note(item.id, intent.value)
@@ -211,9 +213,9 @@ class Commands:
 
 def _done(
     happening: Happening, items: Sequence[WorkItem], text: str, kind: str = "", data: Mapping[str, Json] | None = None
-) -> Result:
+) -> IntentResult:
     effect = Effect(happening=happening, items=_ids(items), text=text)
-    return Result(text=text, effects=(effect,), kind=kind, data=data)
+    return IntentResult(text=text, effects=(effect,), kind=kind, data=data)
 
 
 def _capitalised(title: str) -> str:

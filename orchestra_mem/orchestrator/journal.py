@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from orchestra_mem.core.search.question import TIME, periods_in
+from orchestra_mem.core.periods import bounds_in
 from orchestra_mem.core.text import split_sentences, squeeze, stem, words
 from orchestra_mem.core.work.transitions import describe_changes, net_changes
 from orchestra_mem.hooks import hookimpl
@@ -43,11 +43,6 @@ _ASKED_FOR = {stem(word): did for did, words in ENGLISH["happened"].items() for 
 _ANYTHING = re.compile(r"(?i)\b(?:did|have|has) (?:we|i|you|it|they) (?:do|done)\b")
 _TELLS = "error decision note result outcome status text message user_input"
 _FAILURE = re.compile(r"(?i)\b(?:fail\w*|error|exception|crash\w*|timed out|timeout)\b")
-_SPAN = re.compile(r"(?i)\b(?:last|past) (?:(\w+) )?(minute|hour)s?\b")
-_TIME = re.compile(TIME, re.IGNORECASE)
-_UNTIL = ("until", "till", "by")
-_BOUND = re.compile(rf"(?i)\b(before|after|since|{'|'.join(_UNTIL)})\s+")
-_BETWEEN = re.compile(r"(?i)\b(?:between|from) ((?:\w+ ){0,3}\w+) (?:and|to|until|till|through) ((?:\w+ ){0,3}\w+)")
 _SESSION = re.compile(r"(?i)\b(this|the|current|last|previous) session\b")
 _A_NOUN = rf"(?:{'|'.join(KIND_WORDS)}|thing|\w+(?<![su])s)"
 _LAST = re.compile(
@@ -69,8 +64,8 @@ class Journal:
         data: Mapping[str, Json] | None = None,
     ) -> Reply:  # fmt: skip
         """Record a line with its answer (or `data`) as the cause of changes; return the reply with the operation id."""
-        told = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
-        return replace(reply, operation=self.record_changes(kind, told, changes).id)
+        recorded = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
+        return replace(reply, operation=self.record_changes(kind, recorded, changes).id)
 
     def record_changes(
         self, kind: str, data: dict[str, Json], changes: Sequence[WorkEvent], tokens_used: int | None = None,
@@ -119,14 +114,14 @@ class Journal:
         """Say why the `last` change is not undone: there is none, or a later command changed nothing; "" if it is."""
         recent = self.memory.operations(OperationFilter(agent=self.agent, limit=_REACH))
         commands = (each for each in recent[::-1] if each.type in _NOTED or _asked_for(each) not in ("", *ASKS))
-        command, told = next(commands, None), "The last command left nothing to undo."
+        command, reason = next(commands, None), "The last command left nothing to undo."
         if command is None or _asked_for(command) == Action.UNDO or (last and last.id >= command.id):
             return "" if last else "There is nothing to undo."
         if command.type in _NOTED and isinstance(command.data, dict):
             text = squeeze(str(command.data.get(command.type, "")))[:120]
-            told = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
-            told += "its line in the documents."
-        return f"{told} Another undo reverts the change before." if last else told
+            reason = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
+            reason += "its line in the documents."
+        return f"{reason} Another undo reverts the change before." if last else reason
 
     def change_just_made(self, now: datetime) -> Operation | None:
         """Return the last command's change, which may be undone without naming it; None if it made none, or is old."""
@@ -195,8 +190,9 @@ def _ids(value: Json) -> tuple[int, ...]:
 class RecentQuestion:
     """A filter for the operations that a question is about; all given conditions must hold.
 
-    `since` is inclusive, `until` exclusive. `did` is a kind of change ("failed", "created", …), "" for any. `session`
-    counts back from 0, the newest. `limit` is the maximum number of newest operations, None for all.
+    `since` is inclusive, `until` exclusive. `did` is what was done ("failed", "created", …), or the kind of fact asked
+    for ("decided", "rule", "learnt"); "" for anything. `session` counts back from 0, the newest. `limit` is the maximum
+    number of newest operations, None for all.
     """
 
     since: datetime | None = None
@@ -209,7 +205,7 @@ class RecentQuestion:
 
 def read_recent_question(text: str, now: datetime) -> RecentQuestion:
     """Parse a question about recent operations; any string is valid. `now` defines "yesterday"."""
-    since, until = _period(text, now)
+    since, until = bounds_in(text, now)
     session, last, said = _SESSION.search(text), _LAST.search(text), words(text.lower())
     limit = None if since or until or session else _MOST
     if last and limit:
@@ -224,28 +220,6 @@ def read_recent_question(text: str, now: datetime) -> RecentQuestion:
         kind=None if did == "executed" and kind is WorkKind.TASK else kind,  # people call anything that ran a task
         session=int(session[1].lower() in ("last", "previous")) if session else None,
     )  # fmt: skip
-
-
-def without_period(text: str) -> str:
-    """Return a text without the periods that it names, or the text if that leaves nothing."""
-    return squeeze(_TIME.sub(" ", text)) or text
-
-
-def _period(text: str, now: datetime) -> tuple[datetime | None, datetime | None]:
-    if span := _SPAN.search(text):
-        return now - timedelta(**{f"{span[2].lower()}s": _number(span[1]) or 1}), None
-    for each in _BETWEEN.finditer(text):
-        if ends := periods_in(f"in {each[2]}", now):  # what it begins with is the last one before its end
-            starts = periods_in(f"in {each[1]}", ends[0].end - timedelta(days=1))
-            return (starts or ends)[0].start, ends[0].end
-    if not (periods := periods_in(text, now)):
-        return None, None
-    start, end = periods[0].start, periods[0].end
-    bounds = {"before": (None, start), "after": (end, None), "since": (start, None)} | dict.fromkeys(
-        _UNTIL, (None, end)
-    )
-    words_before = (each for each in _BOUND.finditer(text) if any(_TIME.match(text, at) for at in each.span()))
-    return next((bounds[each[1].lower()] for each in words_before), (start, end))
 
 
 def _number(word: str | None) -> int:
@@ -289,18 +263,18 @@ def answer_recent(
     chosen = tuple(fitting[: question.limit])
     if not chosen:
         return " ".join(filter(None, ["No", question.did, question.kind, "records match that."])), ()
-    told = chosen
+    listed = chosen
     if len(chosen) > _MANY:
-        told = tuple(each for each in chosen if each.id in telling or each.id in came_from) or chosen[:_MOST]
+        listed = tuple(each for each in chosen if each.id in telling or each.id in came_from) or chosen[:_MOST]
     changes, texts = list[WorkEvent](), list[str]()
-    for operation in reversed(told):
+    for operation in reversed(listed):
         done = came_from.get(operation.id, [])
         changes += done
         if not done or (question.did == "failed" and has_failed(operation)):
             fate = (ended or {}).get(operation.id)
             source = f"op {operation.id}, {local_day(operation.timestamp)}" + (f", {fate} since" if fate else "")
             texts.append(f"{_text_of(operation)} [{source}]")
-    if others := len(chosen) - len(told):
+    if others := len(chosen) - len(listed):
         texts.append(f"\u2026 and {others:,} more: `orchestra-mem ops --limit 0`")
     return "\n".join([*([describe_changes(changes, item)] if changes else []), *texts]), chosen
 
@@ -322,8 +296,8 @@ def _fits(
     asked = ("executed", "finished") if question.did == "executed" else (question.did,)
     if not question.did or any(each in asked for event in events for each in (_did(event), event.field)):
         return True
-    told = words(f"{operation.type.replace('_', ' ')} {_asked_for(operation)}".lower())
-    return has_failed(operation) if question.did == "failed" else question.did in map(_ASKED_FOR.get, map(stem, told))
+    named = words(f"{operation.type.replace('_', ' ')} {_asked_for(operation)}".lower())
+    return has_failed(operation) if question.did == "failed" else question.did in map(_ASKED_FOR.get, map(stem, named))
 
 
 def has_failed(operation: Operation) -> bool:
@@ -332,15 +306,15 @@ def has_failed(operation: Operation) -> bool:
     if not isinstance(data, dict):
         return False
     says_so = bool(data.get("error")) or data.get("success") is False or data.get("failed") is True
-    told = (value for name in ("outcome", "status", "result") if isinstance(value := data.get(name), str))
-    return says_so or any(_FAILURE.search(value[:_MOST_CHARS]) for value in told)
+    outcomes = (value for name in ("outcome", "status", "result") if isinstance(value := data.get(name), str))
+    return says_so or any(_FAILURE.search(value[:_MOST_CHARS]) for value in outcomes)
 
 
 def _text_of(operation: Operation) -> str:
     kind, data = operation.type.replace("_", " ").capitalize(), operation.data
-    name, told = _first_of(data, "title task_title task subject name command input"), _first_of(data, _TELLS)
+    name, outcome = _first_of(data, "title task_title task subject name command input"), _first_of(data, _TELLS)
     subject = f'{kind} "{name}"' if name else kind
-    text = f"{subject}: {told}" if told and operation.type != LINE else told or subject
+    text = f"{subject}: {outcome}" if outcome and operation.type != LINE else outcome or subject
     line = squeeze(text[: 4 * _MOST_CHARS])
     return line if len(line) <= _MOST_CHARS else f"{line[: _MOST_CHARS - 1].rstrip()}\u2026"
 

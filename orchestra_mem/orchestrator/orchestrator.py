@@ -158,8 +158,8 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         if waiting and (reply := self._gone_on(waiting, line, talk)):
             return reply
         if resolving.is_no(line):
-            told = "Nothing was changed." if waiting else "Nothing was changed; `undo` reverts the last change."
-            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=told))
+            answer = "Nothing was changed." if waiting else "Nothing was changed; `undo` reverts the last change."
+            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=answer))
         nothing = Parsed(intents=(), understood=False)
         parsed = nothing if resolving.is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:

@@ -98,11 +98,11 @@ def _decide(phrase: Phrase, found: Iterable[Scored]) -> Resolution:
     close = [items for items, score in ranked if score > _CLOSE * ranked[0][1]]
     if len(close) == 1:
         return Resolution(items=close[0], candidates=_distinct(items for items, _ in ranked))
-    names = [_told(items) for items in close[:_MOST_TOLD]] + ["others"] * (len(close) > _MOST_TOLD)
+    names = [_item_names(items) for items in close[:_MOST_TOLD]] + ["others"] * (len(close) > _MOST_TOLD)
     return Resolution(ask=f'Which do you mean by "{phrase.text}": {either(names)}?', candidates=_distinct(close))
 
 
-def _told(items: Items) -> str:
+def _item_names(items: Items) -> str:
     return items[0].name if len(items) == 1 else ", ".join(f"#{item.id}" for item in items[:_MOST_TOLD])
 
 
@@ -112,8 +112,8 @@ class Choice:
     def __init__(self, phrase: Phrase, need: Need, talk: Talk) -> None:
         self._phrase = phrase
         self._need = need
-        told = [each for each in talk.mentions if each.happening is phrase.happening]
-        self._talk = Talk(told, talk.lookup) if told else talk
+        fitting = [each for each in talk.mentions if each.happening is phrase.happening]
+        self._talk = Talk(fitting, talk.lookup) if fitting else talk
         self._kinds = (phrase.kind,) if phrase.kind else need.kinds
 
     def scored(self) -> Iterator[Scored]:

@@ -122,7 +122,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class IntentResult:
     """The result of an intent. If set, `kind` and `data` replace the type and data of its recorded operation."""
 
     text: str
@@ -208,8 +208,8 @@ class Talk:
         self.lookup = lookup
         self.item = lru_cache(maxsize=None)(self._item)
         self.find = lru_cache(maxsize=None)(lookup.items)
-        told = [(tuple(filter(None, map(self.item, dict.fromkeys(each.items)))), each) for each in mentions[:_OLDEST]]
-        rows = [(items, each.happening) for items, each in told if items]
+        known = [(tuple(filter(None, map(self.item, dict.fromkeys(each.items)))), each) for each in mentions[:_OLDEST]]
+        rows = [(items, each.happening) for items, each in known if items]
         self.seen = [Group(items, _DECAY**at, at, happening) for at, (items, happening) in enumerate(rows)]
 
     def listing(self, items: Sequence[int]) -> Talk:
@@ -313,15 +313,15 @@ def title_fit(said: tuple[str, ...], title: str) -> float:
     """Score how well words match a title: 0 if the title lacks a word, 1 if the words cover the entire title."""
     whole = tuple(words(title))
     present = [word for word in whole if word not in STOP_WORDS] or whole
-    told = [word for word in said if word not in STOP_WORDS] or said
+    telling = [word for word in said if word not in STOP_WORDS] or said
     if len(said) > 1 and "".join(map(stem, said)) in map(stem, whole):  # "sign up" for "Signup"
         return 0.9
     initials = "".join(each[0] for each in whole)
-    short = {word for word in told if 3 <= len(word) <= 6 and word in initials}
-    scores = [max([0.9 * (word in short), *(_alike(word, each) for each in whole)]) for word in told]
+    short = {word for word in telling if 3 <= len(word) <= 6 and word in initials}
+    scores = [max([0.9 * (word in short), *(_alike(word, each) for each in whole)]) for word in telling]
     if not (present and scores and all(scores)):
         return 0.0
-    covered = max([sum(any(_alike(word, each) for word in told) for each in present), *map(len, short)])
+    covered = max([sum(any(_alike(word, each) for word in telling) for each in present), *map(len, short)])
     return sum(scores) / len(scores) * (1 - _COVERAGE + _COVERAGE * min(1.0, covered / len(present)))
 
 

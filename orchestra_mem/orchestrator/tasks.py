@@ -221,11 +221,11 @@ class TaskRunner:
 def task_record(item: WorkItem, result: TaskResult) -> dict[str, Json]:
     """Return the data of the operation that records an attempt."""
     is_done = not result.error and result.decision is Decision.PROCEED
-    told: dict[str, Json] = {"quality_score": result.quality, "error": result.error or None}
+    fields: dict[str, Json] = {"quality_score": result.quality, "error": result.error or None}
     return {
         "task_id": item.id, "task_title": item.title, "iteration": result.iteration, "result": result.result,
         "decision": result.decision.value, "duration_s": round(result.duration_s, 3),
         "status": "completed" if is_done else "failed",
         "changed": {"finished" if is_done else "failed": [item.id]},
-        **{name: value for name, value in told.items() if value is not None},
+        **{name: value for name, value in fields.items() if value is not None},
     }  # fmt: skip

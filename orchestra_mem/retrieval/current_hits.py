@@ -59,13 +59,13 @@ def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
     # The line of a reworded fact has its new words.
     by_line = ledger.must_keeps_by_id(sorted({*lines.values()})) if lines else []
     stated = {fact.id: replace(fact, found="") for fact in by_line}
-    told: defaultdict[int, list[MustKeep]] = defaultdict(list)
+    facts_of: defaultdict[int, list[MustKeep]] = defaultdict(list)
     for fact in facts:
-        told[fact.operation].append(fact)
+        facts_of[fact.operation].append(fact)
     later = _later([*facts, *by_line], ledger)
     found = list(hits)
     for hit in hits:
-        line, own = stated.get(lines.get(hit.id, 0)), told[operations.get(hit.id, 0)]
+        line, own = stated.get(lines.get(hit.id, 0)), facts_of[operations.get(hit.id, 0)]
         by = _replaced_by(line.text, [line], later) if line else _replaced_by(hit.chunk.text, own, later)
         if by is None and not _is_settled(hit.chunk.text, own):
             continue
@@ -103,12 +103,12 @@ def _later(facts: Iterable[MustKeep], ledger: Ledger) -> dict[int, MustKeep]:
     return later
 
 
-def _replaced_by(told: str, facts: Sequence[MustKeep], later: Mapping[int, MustKeep]) -> MustKeep | None:
+def _replaced_by(text_of_hit: str, facts: Sequence[MustKeep], later: Mapping[int, MustKeep]) -> MustKeep | None:
     """Return the active fact that replaced what a text says, or else a fact of it that a person removed.
 
     None if a part of it stands, or was only said again.
     """
-    words, said, by = plain_words(told), 0, None
+    words, covered, by = plain_words(text_of_hit), 0, None
     for fact in facts:
         now = fact
         for _ in range(_MOST_IN_TURN):
@@ -120,16 +120,16 @@ def _replaced_by(told: str, facts: Sequence[MustKeep], later: Mapping[int, MustK
             by = by or fact
         else:
             return None
-        said += len(text) if text in words else 0
-    return by if said > len(words) * _MOSTLY else None
+        covered += len(text) if text in words else 0
+    return by if covered > len(words) * _MOSTLY else None
 
 
-def _is_settled(told: str, facts: Sequence[MustKeep]) -> bool:
+def _is_settled(text_of_hit: str, facts: Sequence[MustKeep]) -> bool:
     """Check whether a text tells failures or open items of its operation, which are all solved or done."""
     due = [fact for fact in facts if fact.kind in UNFINISHED]
     if not due or any(fact.status is not MustKeepStatus.DONE for fact in due):
         return False
-    words = plain_words(told)
+    words = plain_words(text_of_hit)
     return any(plain_words(fact.passage.partition(" (")[0]) in words for fact in due)  # without a field's subject
 
 

@@ -325,8 +325,8 @@ class Indexer:
             )
         else:
             is_ended, when = session.status is SessionStatus.ARCHIVED, session.ended or session.started
-            said = self._without_facts(_own_words(text), session.id) if is_ended else _own_words(text)
-            chunks = chunk_document(said, name, tier=Tier.SESSION, kind="session", session=session.id, time=when)
+            own = self._without_facts(_own_words(text), session.id) if is_ended else _own_words(text)
+            chunks = chunk_document(own, name, tier=Tier.SESSION, kind="session", session=session.id, time=when)
         self._replace([name], [chunk for chunk in chunks if not _FRAME.fullmatch(chunk.text)])
         self._mark(f"document {name}", state)
 
@@ -384,5 +384,5 @@ def _changed_items(
 def _own_words(text: str) -> str:
     """Return a session document without its operations and summaries, which are indexed separately."""
     parts = SessionDocument.parse(without_conflicts(text)).parts
-    said = [part.block for part in parts if not part.operation and not part.summary and part.block.level > 1]
-    return join_blocks(block for block in said if block.text[len(block.heading) :].strip())
+    blocks = [part.block for part in parts if not part.operation and not part.summary and part.block.level > 1]
+    return join_blocks(block for block in blocks if block.text[len(block.heading) :].strip())

@@ -87,8 +87,8 @@ def _recollections(hits: Sequence[Hit], search: MemorySearch) -> Iterator[Retrie
     newer, before = {f"K{fact.id}": fact for fact in facts}, set[str]()
     for hit in hits:
         fact = newer.get(hit.superseded_by)
-        told = fact is None or not before.isdisjoint((hit.superseded_by, f"op {fact.operation}"))
-        yield replace(_recollection(hit, search), newer="" if fact is None or told else squeeze(fact.text))
+        is_known = fact is None or not before.isdisjoint((hit.superseded_by, f"op {fact.operation}"))
+        yield replace(_recollection(hit, search), newer="" if fact is None or is_known else squeeze(fact.text))
         before.add(hit.chunk.source)
 
 
@@ -144,9 +144,9 @@ class Recommendation:
         """The source with date, agent, outcome, doubt and token count of the full text, in one line."""
         when = local_day(self.time) if self.time else ""
         doubt, size = "perhaps" * self.perhaps, f"{self.full_tokens:,} tokens in full"
-        told = ", ".join(filter(None, (when, self.agent or "", self.outcome, doubt, self.fate, size)))
+        parts = ", ".join(filter(None, (when, self.agent or "", self.outcome, doubt, self.fate, size)))
         also = f", also in {named_in_short(self.projects[1:])}" if self.projects[1:] else ""
-        return f"{self.project} {self.source} ({told}){also}".lstrip()
+        return f"{self.project} {self.source} ({parts}){also}".lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -200,13 +200,13 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
             return _guesses_last([each for each in found.recollections if is_match(each.hit)])
 
         groups: dict[str, list[Recommendation]] = {"similar_tasks": []}
-        told = ""
+        shown_words = ""
         for name, kind in FACT_GROUPS.items():
             facts = recalled(Tier.SEMANTIC, kinds=(kind.value,))[:limit]
             groups[name] = [self._in_short(each) for each in facts]
-            told += "".join(f" {plain_words(each.passage)} " for each in facts)
+            shown_words += "".join(f" {plain_words(each.passage)} " for each in facts)
         for each in recalled(Tier.WORKING, Tier.SESSION):
-            is_told = f" {plain_words(each.passage)} " in told
+            is_told = f" {plain_words(each.passage)} " in shown_words
             operation = None if is_told else find_operation(self._log, each.hit.chunk.operation)
             if operation is None:
                 continue

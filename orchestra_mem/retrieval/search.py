@@ -17,7 +17,7 @@ import numpy as np
 
 from orchestra_mem.core.search.hybrid import Searcher, search_until
 from orchestra_mem.core.search.responses import StoredResponse
-from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, StorageError
+from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, InvalidTimeError, StorageError
 from orchestra_mem.ports import Clock
 from orchestra_mem.retrieval.current_hits import current, marked, source_letter
 from orchestra_mem.retrieval.index_worker import Guard, IndexWorker
@@ -34,6 +34,7 @@ from orchestra_mem.search_types import (
     Vector,
     WordEmbedder,
 )
+from orchestra_mem.serialize import NO_ZONE
 
 logger = logging.getLogger(__name__)
 
@@ -100,13 +101,34 @@ def check_request(where: SearchFilter, limit: int) -> None:
     """Validate the arguments of a search.
 
     Raises:
-        ValueError: The limit is negative, or a time of the filter has no time zone.
+        ValueError: The limit is negative.
+        InvalidTimeError: A time of the filter has no time zone.
     """
     if limit < 0:
         raise ValueError(f"limit is {limit}: must be at least 0")
     for name, moment in (("since", where.since), ("until", where.until)):
         if moment is not None and moment.tzinfo is None:
-            raise ValueError(f"{name} is {moment}, which has no time zone")
+            raise InvalidTimeError(f"{name} is {moment}, which {NO_ZONE}")
+
+
+_NOTHING = Backlog(operations=0, vectors=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gaps:
+    """What the index lacks at a search: faults as messages, what is not indexed yet, whether vectors can be used."""
+
+    faults: tuple[str, ...]
+    backlog: Backlog
+    has_vectors: bool
+
+    def notes(self) -> Iterator[str]:
+        """Yield a note for each gap."""
+        yield from self.faults
+        if self.backlog.operations:
+            yield f"{self.backlog.operations:,} operations are not in the index yet; they are being indexed"
+        if self.backlog.vectors:
+            yield f"{self.backlog.vectors:,} passages are found only by keywords until they are embedded"
 
 
 @dataclass(eq=False)
@@ -146,7 +168,7 @@ class MemorySearch:
         self._by_words = Searcher(self.index, None, None)
         self._worker = IndexWorker(partial(self.catch_up, pauses=True), self.guard)
         self._kept_up_at = -_UPKEEP_AFTER
-        self._told = 0  # number of the index's problems that are solved and no longer reported
+        self._reported_problems = 0  # number of the index's problems that are solved and no longer reported
 
     def search(
         self,
@@ -167,7 +189,8 @@ class MemorySearch:
             session: The current session; its chunks rank slightly higher.
 
         Raises:
-            ValueError: There is no such mode, the limit is negative, or a time of the filter has no time zone.
+            ValueError: There is no such mode, or the limit is negative.
+            InvalidTimeError: A time of the filter has no time zone.
             StorageError: The index cannot be used.
             EmbedderError: The mode is `dense`, and the query cannot be embedded.
         """
@@ -186,16 +209,13 @@ class MemorySearch:
 
     def _answer(self, query: str, where: SearchFilter, mode: SearchMode, limit: int, session: str | None) -> Answer:
         now = self.clock()
-        backlog, has_vectors, notes = self._take_in()
-        if backlog.operations:
-            notes.append(f"{backlog.operations:,} operations are not in the index yet; they are being indexed")
-        if backlog.vectors:
-            notes.append(f"{backlog.vectors:,} passages are found only by keywords until they are embedded")
+        gaps = self._find_gaps()
+        notes = [*gaps.notes()]
         best = self._best()
         if mode is SearchMode.DENSE and (best is None or (self._why_off and best[0] not in self.index.models())):
             raise EmbedderError(f"search by meaning is off: {self._why_off}" if self._why_off else _NO_EMBEDDER)
         # If embedding the passages has just failed, do not wait for that embedder again.
-        asks = has_vectors or mode is SearchMode.DENSE or (best and best[1].embedder is not self._embedder)
+        asks = gaps.has_vectors or mode is SearchMode.DENSE or (best and best[1].embedder is not self._embedder)
         searcher = best[1] if best and asks else self._by_words
 
         def ask(searcher: Searcher, size: int) -> list[Hit]:
@@ -267,38 +287,45 @@ class MemorySearch:
         embedded = self.index.models()
         return max(known, key=lambda each: embedded.get(each[0], 0), default=None)
 
-    def _take_in(self) -> tuple[Backlog, bool, list[str]]:
-        """Update the index within a short time; return the backlog, whether vectors can be used, and notes.
+    def _find_gaps(self) -> _Gaps:
+        """Update the index within a short time, and return what it lacks.
 
-        Damage that was found is reported in the notes until the index is complete again.
+        Damage that was found is reported until the index is complete again.
         """
-        nothing, has_vectors, told, why = Backlog(operations=0, vectors=0), True, self._told, ""
+        reported, backlog, embedder_fault, storage_fault = self._reported_problems, _NOTHING, "", ""
         try:
-            backlog = self.indexer.catch_up(_AT_ONCE_S, embeds=not self.is_remote)
-            if backlog or self.index.count() >= self._kept_up_at + _UPKEEP_AFTER:  # so also for the first search
-                self.follow()
-            if self.is_remote and backlog.vectors and not self.guard.problem:
-                self._worker.rested.wait(_PATIENCE_S)
-                backlog = self.indexer.backlog()
-            if not backlog:
-                self._told = len(self.index.problems)
-            if self.guard.problem:
-                raise EmbedderError(self.guard.problem)
+            backlog = self._update_briefly()
+            embedder_fault = self.guard.problem or ""
         except EmbedderError as error:
-            self.follow()
-            backlog, has_vectors, why = nothing, False, self._limited(error)
+            embedder_fault = str(error)
         except StorageError as error:
             # The index may still be readable; if not, the search itself raises the error.
             logger.warning("the search index could not be updated: %s", error)
-            backlog, why = nothing, f"the newest content may be missing because the index could not be updated: {error}"
+            storage_fault = f"the newest content may be missing because the index could not be updated: {error}"
+        if embedder_fault:
+            self.follow()
+            backlog, embedder_fault = _NOTHING, self._limited(embedder_fault)
         fault = _off(self.fault) if self.fault else ""
-        return backlog, has_vectors, [*filter(None, (fault, *self.index.problems[told:], why))]
+        faults = (fault, *self.index.problems[reported:], embedder_fault, storage_fault)
+        return _Gaps(faults=tuple(filter(None, faults)), backlog=backlog, has_vectors=not embedder_fault)
 
-    def catch_up(self, told: Callable[[Backlog], None] | None = None, *, pauses: bool = False) -> None:
+    def _update_briefly(self) -> Backlog:
+        """Update the index within a short time, leave the rest to the background thread, and return what remains."""
+        backlog = self.indexer.catch_up(_AT_ONCE_S, embeds=not self.is_remote)
+        if backlog or self.index.count() >= self._kept_up_at + _UPKEEP_AFTER:  # so also for the first search
+            self.follow()
+        if self.is_remote and backlog.vectors and not self.guard.problem:
+            self._worker.rested.wait(_PATIENCE_S)
+            backlog = self.indexer.backlog()
+        if not backlog:
+            self._reported_problems = len(self.index.problems)
+        return backlog
+
+    def catch_up(self, on_progress: Callable[[Backlog], None] | None = None, *, pauses: bool = False) -> None:
         """Index everything, then do the upkeep.
 
         Args:
-            told: Called with the backlog after each step.
+            on_progress: Called with the backlog after each step.
             pauses: Whether to pause after each step, so that callers that record are not slowed down.
 
         Raises:
@@ -308,8 +335,8 @@ class MemorySearch:
         log = self.indexer.log
         seen = log.last_operation()
         while backlog := self.indexer.catch_up(_STEP_S):
-            if told is not None:
-                told(backlog)
+            if on_progress is not None:
+                on_progress(backlog)
             before, seen = seen, log.last_operation()
             if self._worker.closing.wait((_PAUSE_S if seen - before <= _FEW else _BUSY_PAUSE_S) if pauses else 0):
                 return
@@ -322,7 +349,7 @@ class MemorySearch:
     def rebuild(self) -> None:
         """Delete the index; `catch_up` recreates it."""
         self.index.rebuild()
-        self._told = 0
+        self._reported_problems = 0
 
     def follow(self) -> None:
         """Request an index update in the background."""

@@ -202,7 +202,8 @@ class Ledger(Stored):
         weightiest: bool = False,
     ) -> list[MustKeep]:
         """Return must-keeps by ascending id; with a `limit`, the newest or, with `weightiest`, the heaviest ones."""
-        # SQLite does not use an index for an expression: it reads few rows, by operation or from the table's end.
+        # `coalesce` keeps SQLite from using the index on kind or status: with a limit or a range of operations, fewer
+        # rows are read from the table's end, or by operation.
         kind, state = "kind", "status"
         if not weightiest and (limit is not None or first_operation is not None):
             kind, state = "coalesce(kind, '')", "coalesce(status, '')"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestra_mem.adapters.importers.git_history import open_git_history
-from orchestra_mem.core.histories import HistoryOperation
+from orchestra_mem.core.imported_history import HistoryOperation
 from orchestra_mem.errors import HistoryError
 
 

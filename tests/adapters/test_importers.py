@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from orchestra_mem.adapters.importers import open_import
 from orchestra_mem.adapters.importers.source_file import MAX_LINE_BYTES
 from orchestra_mem.choices import ImportKind
-from orchestra_mem.core.histories import HistoryFault, HistoryOperation
+from orchestra_mem.core.imported_history import HistoryFault, HistoryOperation
 from tests.builders import cases
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.importers.jsonl_history import open_jsonl_history
-from orchestra_mem.core.histories import HistoryOperation
+from orchestra_mem.core.imported_history import HistoryOperation
 from orchestra_mem.errors import HistoryError
 
 

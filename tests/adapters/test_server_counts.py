@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from orchestra_mem import OrchestratorContextManager, open_memory
-from orchestra_mem.adapters.openai_http import OpenAiModel, Server
+from orchestra_mem.adapters.openai_http import OpenAiModel, Server, ServerTokenCounter
 from orchestra_mem.adapters.tokenizers import TiktokenCounter
 from orchestra_mem.model_types import Message, Role
 from tests.adapters.test_openai_http import Llama, serving
@@ -141,10 +142,34 @@ def test_a_server_that_has_counted_is_asked_again_after_a_refusal(
         context = memory.get_orchestrator_context("x")
         assert not context.exact
         assert context.counter.startswith("estimate, until the server at 127.0.0.1:")
-        assert problems(memory) == [f"tokens are estimated, on the high side: {url} answered with {status}: not this"]
+        (problem,) = problems(memory)
+        assert problem.startswith("tokens are estimated, on the high side: at the last attempt ")
+        assert re.search(rf" {url} answered with {status}: not this; next attempt in \d+ s$", problem)
         llama.refuse = lambda path, body: 0
         until(lambda: memory.get_orchestrator_context("x").exact)
         assert problems(memory) == []
+
+
+def test_a_server_that_is_back_counts_again_once_it_has_answered_a_prompt(
+    tmp_path: Path, url: str, llama: Counting
+) -> None:
+    """A server that was away is left alone for seconds, but only until the model has answered a prompt."""
+    server = Server(url, tries=1)
+    counter, model = ServerTokenCounter(server, near=OWN), OpenAiModel(server)
+    with opened(tmp_path, url) as memory:
+        fill(memory, 2)
+        context = memory.get_orchestrator_context("x")
+    assert counter.assemble(lambda epoch: context).exact
+    llama.refuse = lambda path, body: 503
+    for _ in range(2):
+        until(lambda: not counter.doubts or counter.doubts[0].endswith("next attempt with the next context"))
+        assert not counter.assemble(lambda epoch: context).exact
+    llama.refuse = lambda path, body: 0
+    assert not counter.assemble(lambda epoch: context).exact
+    assert counter.doubts[0].endswith("; next attempt in 2 s")
+    model.generate([Message(role=Role.USER, text="Hello")], max_tokens=4)
+    assert counter.assemble(lambda epoch: context).exact
+    assert counter.doubts == []
 
 
 def test_contexts_are_counted_by_the_server_and_never_over_the_budget(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from orchestra_mem.core.search.question import Period
+from orchestra_mem.core.periods import Period
 from orchestra_mem.core.search.ranking import Pool, Weights, nearness, recency, shares_of
 
 NOW = datetime(2024, 5, 1, tzinfo=UTC)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.search.question import periods_in, read_question
+from orchestra_mem.core.periods import periods_in
+from orchestra_mem.core.search.question import read_question
 from orchestra_mem.core.search.terms import MAX_QUERY_TERMS, chunk_names, exact_names, index_text, read_query, terms_of
 from orchestra_mem.search_types import Chunk, Tier
 from tests.builders import cases

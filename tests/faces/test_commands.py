@@ -10,14 +10,15 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from filelock import FileLock
-from typer import BadParameter
 
 from orchestra_mem.build import open_memory
 from orchestra_mem.core.documents.signature import timeless
-from orchestra_mem.faces.inputs import parse_time
+from orchestra_mem.errors import InvalidTimeError
+from orchestra_mem.faces.filter_times import filter_time
 from orchestra_mem.types import DocumentName
 from orchestra_mem.work_types import WorkKind
 from tests.builders import cases
@@ -70,7 +71,10 @@ def test_record_hands_on_every_option(run: Any) -> None:
     expected = {"id": 1, "type": "note", "data": "a", "timestamp": "2025-01-15T10:00:00+00:00", "tokens": 7,
                 "agent": "bob", "critical": True, "idempotency_key": "k"}  # fmt: skip
     assert {name: first[name] for name in expected} == expected
+    run("record", "note", '"a"', "--key", "k")
+    assert run.errors == ""
     assert run("record", "note", '"other"', "--key", "k") == "op1\n"
+    assert run.errors == "orchestra-mem: Not recorded: op1 has the key 'k'. Record anything else with another key.\n"
     assert run("record", "decision", '"b"', "--no-critical") == "op2\n"
     assert [op["critical"] for op in run.json("ops")] == [True, False]
 
@@ -434,15 +438,20 @@ def test_secrets_are_told_by_place_and_taken_out_when_agreed_to(run: Any) -> Non
 # Times
 
 
-def test_times_are_iso_8601_or_spans_back() -> None:
-    """A time is ISO 8601, local if it has no zone, or a span back from now."""
+def test_times_are_iso_8601_spans_back_or_periods() -> None:
+    """A time is ISO 8601, local if it has no zone, a span back from now, or a period in any language of the shell."""
     now = datetime(2025, 1, 15, 12, tzinfo=UTC)
     spans = {"30s": timedelta(seconds=30), "5m": timedelta(minutes=5), "2h": timedelta(hours=2),
              "7d": timedelta(days=7), "1w": timedelta(weeks=1)}  # fmt: skip
     for given, span in spans.items():
-        assert parse_time(given, now) == now - span
-    assert parse_time("2025-01-15T14:00:00+02:00") == now
-    assert parse_time("2025-01-15T12:00:00") == datetime(2025, 1, 15, 12).astimezone(UTC)
-    for given in ("noon", "", "999999w"):
-        with pytest.raises(BadParameter, match="is not a time; use ISO 8601 such as 2025-01-31T14:00"):
-            parse_time(given, now)
+        assert filter_time(given, now) == now - span
+    assert filter_time("2025-01-15T14:00:00+02:00") == now
+    assert filter_time("2025-01-15T12:00:00") == datetime(2025, 1, 15, 12).astimezone(UTC)
+    assert filter_time("2025-01-15T12:00", now, UTC) == now
+    week = ("last Monday", "Monday", "since Monday", "letzten Montag", "lundi", "2025-01-13", "this week")
+    assert {filter_time(given, now, UTC) for given in week} == {datetime(2025, 1, 13, tzinfo=UTC)}
+    new_york = ZoneInfo("America/New_York")
+    assert filter_time("Monday", now, new_york) == datetime(2025, 1, 13, tzinfo=new_york)
+    for given in ("noon", "", "999999w", "31 June", "Mondays", "until Monday"):
+        with pytest.raises(InvalidTimeError, match="is not a time; use ISO 8601 such as 2025-01-31T14:00"):
+            filter_time(given, now)

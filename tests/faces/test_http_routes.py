@@ -90,7 +90,10 @@ def test_sessions_and_observations_of_workers(served: Served) -> None:
     ]  # fmt: skip
     assert served.get("observations", type="task_complete", limit=1)["total"] == 2
     assert served.get("observations", since="2030-01-01")["total"] == 0
-    served.get("observations", 422, since="2030")  # pydantic would read this as seconds since 1970
+    assert [served.get("observations", since=since)["total"] for since in ("2025", "Januar 2025", "7d")] == [3, 3, 0]
+    assert served.get("observations", until="2030")["total"] == 3  # the year, not seconds since 1970
+    refused = served.get("observations", 422, since="soon")["detail"]
+    assert "'soon' is not a time; use ISO 8601 such as 2025-01-31T14:00 (UTC if it has no offset)" in refused
     assert (
         served.get("observations", until="2030-01-01T00:00:00Z", session=page["items"][0]["session_id"])["total"] == 3
     )
@@ -133,6 +136,11 @@ def test_what_was_recorded_is_listed_and_expanded(served: Served) -> None:
              "timestamp": "2025-01-15T09:00:00Z", "key": "k1"}  # fmt: skip
     made = served.send("POST", "operations", 201, json=whole)
     assert made == to_json(served.memory.operations()[0]) == served.send("POST", "operations", 201, json=whole)
+    other = served.client.post("/api/memory/operations", json=whole | {"data": "ü", "key": "k1"})
+    assert (other.status_code, other.json()) == (201, made)
+    problem = "Not recorded: op1 has the key 'k1'. Record anything else with another key."
+    assert other.headers["x-memory-problem"] == problem
+    assert "x-memory-problem" not in served.client.post("/api/memory/operations", json=whole).headers
     for number in range(5):
         served.send("POST", "operations", 201, json={"type": "note", "data": [number, None, {"deep": ["ü"]}]})
     page = served.get("operations", limit=2, offset=1)

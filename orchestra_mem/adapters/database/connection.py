@@ -236,14 +236,14 @@ class Database(SqlDatabase):
 
     def refuse_writes(self, words: str) -> None:
         """See `SqlDatabase.refuse_writes`."""
-        said = words.replace("'", "''")
+        escaped = words.replace("'", "''")
         with self.transaction("copy") as connection:
             for table, event in product(self.tables(), ("INSERT", "UPDATE", "DELETE")):
                 connection.execute(f"DROP TRIGGER IF EXISTS moved_{table}_{event}")
                 if words:
                     connection.execute(
                         f"CREATE TRIGGER moved_{table}_{event} BEFORE {event} ON {table} "
-                        f"BEGIN SELECT RAISE(ABORT, '{said}'); END"
+                        f"BEGIN SELECT RAISE(ABORT, '{escaped}'); END"
                     )
 
     def close(self) -> None:

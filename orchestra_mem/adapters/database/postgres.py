@@ -230,13 +230,13 @@ class PostgresDatabase(SqlDatabase):
 
     def refuse_writes(self, words: str) -> None:
         """See `SqlDatabase.refuse_writes`."""
-        said = words.replace("'", "''")
+        escaped = words.replace("'", "''")
         with self.transaction("copy") as connection:
             connection.execute("DROP FUNCTION IF EXISTS refuse_moved CASCADE")
             if words:
                 connection.execute(
                     "CREATE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS "
-                    f"$$ BEGIN RAISE EXCEPTION USING MESSAGE = '{said}'; END $$"
+                    f"$$ BEGIN RAISE EXCEPTION USING MESSAGE = '{escaped}'; END $$"
                 )
             # No trigger on schema_version: waiting writers have locked it and would deadlock with this transaction.
             for table in self.tables() if words else ():

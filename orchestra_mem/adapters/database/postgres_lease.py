@@ -169,9 +169,9 @@ def _take(pool: ConnectionPool[Any], values: dict[str, str], timeout_s: float) -
 
 def _held_too_long(connection: psycopg.Connection[Any], name: str, timeout_s: float) -> LockTimeoutError:
     host, pid, _ = (connection.execute(_HOLDER, (name,)).fetchone() or ("",))[0].split() or ("another machine", "?", "")
-    told = f" for {timeout_s:g} s" if timeout_s else ""
+    duration = f" for {timeout_s:g} s" if timeout_s else ""
     return LockTimeoutError(
-        f"process {pid} on {host} has locked the {name}{told}; end it if it hangs, or see storage.busy_timeout_s"
+        f"process {pid} on {host} has locked the {name}{duration}; end it if it hangs, or see storage.busy_timeout_s"
     )
 
 

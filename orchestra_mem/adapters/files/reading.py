@@ -116,8 +116,8 @@ class DocumentReader:
             pass
         except OSError as error:
             found.append((0, f"cannot be read: {error.strerror or error}", "its content is not used"))
-        told = [DocumentFault(path=str(path), line=at, problem=what, meanwhile=then) for at, what, then in found]
-        return told + [
+        reports = [DocumentFault(path=str(path), line=at, problem=what, meanwhile=then) for at, what, then in found]
+        return reports + [
             DocumentFault(
                 path=str(copy), line=0, problem=f"is a copy of {path.name}", meanwhile=_COPIED.format(path.name)
             )

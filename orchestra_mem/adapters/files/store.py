@@ -71,9 +71,9 @@ class FileDocumentStore(DocumentReader):
     def lock(self, *, timeout_s: float | None = None) -> Iterator[None]:
         """See `ports.DocumentStore.lock`."""
         timeout_s = self._lock_timeout_s if timeout_s is None else min(timeout_s, self._lock_timeout_s)
-        told = f" for {timeout_s:g} s" if timeout_s else ""
+        duration = f" for {timeout_s:g} s" if timeout_s else ""
         if not self._thread_lock.acquire(timeout=timeout_s):
-            raise LockTimeoutError(f"another thread has locked {self._lock_file}{told}")
+            raise LockTimeoutError(f"another thread has locked {self._lock_file}{duration}")
         try:
             if self._read_only or self._process_lock.is_locked:  # by this thread: acquiring it again is slow
                 yield
@@ -83,7 +83,7 @@ class FileDocumentStore(DocumentReader):
                     self._process_lock.acquire(timeout=timeout_s)
                 except Timeout:
                     raise LockTimeoutError(
-                        f"{lock_holder(self._lock_file)} has locked {self._lock_file}{told}; "
+                        f"{lock_holder(self._lock_file)} has locked {self._lock_file}{duration}; "
                         "end that process if it hangs, or see storage.lock_timeout_s"
                     ) from None
             try:

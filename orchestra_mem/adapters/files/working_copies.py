@@ -111,8 +111,8 @@ class CopyHistory:
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
             text = f"recording the state of the documents: {self._path}: {error}"
-            told = database_error(error, text, kept="the documents are unchanged")
-            raise told or StorageError(f"{text}; delete it: documents that differ from the server's become versions")  # noqa: B904
+            fault = database_error(error, text, kept="the documents are unchanged")
+            raise fault or StorageError(f"{text}; delete it: documents that differ from the server's become versions")  # noqa: B904
 
     def about(self, name: str) -> str:
         """Return a property of the folder, empty if it is not set."""

@@ -15,7 +15,7 @@ from orchestra_mem.adapters.importers.chatgpt import CONVERSATIONS, holds_conver
 from orchestra_mem.adapters.importers.source_file import Reader, SourceFile
 from orchestra_mem.adapters.importers.transcripts import RULE_FILES, agent_of, read_note, read_transcript
 from orchestra_mem.choices import ImportKind
-from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
+from orchestra_mem.core.imported_history import History, HistoryFault, HistoryOperation, OnFault
 from orchestra_mem.errors import HistoryError
 
 _READERS: dict[ImportKind, Reader] = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from orchestra_mem.adapters.importers.source_file import SourceFile, digest, kind_of, text_or, time_or
-from orchestra_mem.core.histories import HistoryOperation
+from orchestra_mem.core.imported_history import HistoryOperation
 from orchestra_mem.types import Json
 
 CONVERSATIONS = re.compile(r"conversations(?:-\d+)?\.json")
@@ -83,7 +83,7 @@ def _read(source: SourceFile, name: str, stream: IO[bytes], share: float) -> Ite
 def _items(source: SourceFile, name: str, stream: IO[bytes]) -> Iterator[Json]:
     """Yield the items of a JSON array one by one, with little more in memory than the longest item."""
     decoder, decode = json.JSONDecoder(), getincrementaldecoder("utf-8")("surrogateescape").decode
-    text, at, line, separator, told = "", 0, 1, _FIRST, False
+    text, at, line, separator, is_reported = "", 0, 1, _FIRST, False
     while True:
         problem, where = "is not a list of conversations", at
         begin = separator.match(text, at)
@@ -105,8 +105,8 @@ def _items(source: SourceFile, name: str, stream: IO[bytes]) -> Iterator[Json]:
             return source.fault(f"{name}{line}", f"{problem}; the rest is skipped")
         line += text.count("\n", 0, at)
         text, at = text[at:] + decode(block), 0
-        if (first := _NOT_UTF8.search(text)) and not told:
-            told = True
+        if (first := _NOT_UTF8.search(text)) and not is_reported:
+            is_reported = True
             where = line + text.count("\n", 0, first.start())
             source.fault(f"{name}{where}", "has bytes that are not UTF-8; all of them are read as �")
         text, count = _NOT_UTF8.subn("�", text)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestra_mem.core.histories import History, HistoryOperation
+from orchestra_mem.core.imported_history import History, HistoryOperation
 from orchestra_mem.errors import HistoryError
 from orchestra_mem.types import Json
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from orchestra_mem.adapters.importers.source_file import BadLineError, parse_object, parse_time, read_lines
-from orchestra_mem.core.histories import History, HistoryFault, HistoryOperation, OnFault
+from orchestra_mem.core.imported_history import History, HistoryFault, HistoryOperation, OnFault
 from orchestra_mem.errors import HistoryError
 from orchestra_mem.types import Json
 

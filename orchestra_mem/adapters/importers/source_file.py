@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from orchestra_mem.core.histories import HistoryFault, HistoryOperation, OnFault
+from orchestra_mem.core.imported_history import HistoryFault, HistoryOperation, OnFault
 from orchestra_mem.errors import InvalidOperationError
 from orchestra_mem.serialize import reject_duplicate_keys
 from orchestra_mem.types import Json

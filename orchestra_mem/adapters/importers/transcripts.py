@@ -27,7 +27,7 @@ from orchestra_mem.adapters.importers.source_file import (
     time_or,
 )
 from orchestra_mem.core.documents.markdown import Block, split_blocks
-from orchestra_mem.core.histories import HistoryOperation
+from orchestra_mem.core.imported_history import HistoryOperation
 from orchestra_mem.types import Json
 
 _SNIFFED_LINES = 50
@@ -181,8 +181,8 @@ def _item(item: dict[str, Json], key: str, source: SourceFile) -> Iterator[_Step
         yield _Step(key, {"tool": tool, "input": given}, "tool_use", call=call)
     elif kind.removesuffix("_output") in _CODEX_CALLS:
         output = item.get("output")
-        told = output if isinstance(output, dict) else source.text_of(output)
-        yield _Step(key, {"output": told}, "tool_use", answers=call)
+        result = output if isinstance(output, dict) else source.text_of(output)
+        yield _Step(key, {"output": result}, "tool_use", answers=call)
     else:
         source.left_out[f"message of role {item.get('role')}" if kind == "message" else kind] += 1
 
@@ -207,10 +207,10 @@ def read_note(source: SourceFile, *, rules: bool = False) -> Iterator[HistoryOpe
     if "\0" in text:
         return source.fault(text.count("\n", 0, text.index("\0")) + 1, "contains a NUL byte, so it is not text")
     path, blocks = source.path.resolve(), split_blocks(text)
-    told = dict(reversed(_FRONT_FIELD.findall(blocks[0].text if blocks and blocks[0].front else "")))
+    fields = dict(reversed(_FRONT_FIELD.findall(blocks[0].text if blocks and blocks[0].front else "")))
     heading = next((block.title for block in blocks if block.level == 1), "")
-    title = path.name if rules else told.pop("title", "") or heading or path.stem
-    when = next((told[name] for name in ("modified", "updated", "date", "created") if name in told), path.stem[:10])
+    title = path.name if rules else fields.pop("title", "") or heading or path.stem
+    when = next((fields[name] for name in ("modified", "updated", "date", "created") if name in fields), path.stem[:10])
     sections = dict(field for block in blocks for field in _fields(block))
     yield HistoryOperation(
         type="rules" if rules else "note", data={"title": title, "file": str(path)} | sections,

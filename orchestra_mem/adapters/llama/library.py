@@ -255,7 +255,7 @@ class GgufVocabulary:
             # A character that occurs in none of the texts.
             texts = [offered, *(message.text for message in messages)]
             sign = next(chr(code) for code in _PRIVATE_USE if not any(chr(code) in text for text in texts))
-            said = [
+            messages_text = [
                 {"role": each.role.value, "content": _break_spellings(each.text, _spelled(loaded, each.text), sign)}
                 for each in messages
             ]
@@ -266,7 +266,7 @@ class GgufVocabulary:
             template = next(filter(None, found_templates), b"").decode("utf-8", "replace")
             given = json.loads(_break_spellings(offered, _spelled(loaded, offered), sign))
             try:
-                laid_out = _formatter(template or _CHATML, first, last)(messages=said, tools=given or None)
+                laid_out = _formatter(template or _CHATML, first, last)(messages=messages_text, tools=given or None)
             except Exception as error:  # a template is a program and may raise anything
                 raise ModelError(f"the model's chat template rejected these messages: {error}") from error
             prompt = str(laid_out.prompt)

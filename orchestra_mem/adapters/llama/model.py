@@ -122,20 +122,20 @@ class LlamaModel:
             return late
 
         try:
-            said = _awaited(answer, lambda: held.stop() or unwanted())
+            answered = _awaited(answer, lambda: held.stop() or unwanted())
         except ModelError:
             if not (held.stop() or exit_begun()):
                 raise
-            said = _NOTHING
-        if said.finish is Finish.CANCELLED:
+            answered = _NOTHING
+        if answered.finish is Finish.CANCELLED:
             # The interpreter's exit is no fault of the model: wait until the caller cancels, or time is up.
             while exit_begun() and not unwanted():
                 time.sleep(ASK_EVERY_S)
             if late:
                 raise ModelError(
-                    f"{self.name} timed out after {timeout_s:g} s, {said.answer_tokens} tokens into its answer"
+                    f"{self.name} timed out after {timeout_s:g} s, {answered.answer_tokens} tokens into its answer"
                 )
-        return said
+        return answered
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
         prompt = self._vocabulary.prompt_tokens(messages)

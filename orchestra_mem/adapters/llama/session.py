@@ -105,19 +105,19 @@ class LlamaSession(LoadedModel):
             self._read(talk, prompt[len(talk.read) :])
         # An aborted batch can empty a cache that cannot be cut.
         evaluated, read = max(0, len(talk.read) - kept), time.perf_counter()
-        said, tokens, finish = b"", 0, None
+        output, tokens, finish = b"", 0, None
         with closing(_Sampler(self, self._context, grammar, _choices(library, temperature, seed))) as sampler:
             while tokens < max_tokens and not stop():
                 token = sampler.next()
                 if token is None or library.llama_vocab_is_eog(self.vocabulary, token):
                     finish = Finish.STOP
                     break
-                said += self._piece(token)
+                output += self._piece(token)
                 tokens += 1
                 if tokens < max_tokens:
                     self._read(talk, [token])
         return Generation(
-            text=said.decode("utf-8", "ignore"),  # drops invalid bytes, such as half a character at the end
+            text=output.decode("utf-8", "ignore"),  # drops invalid bytes, such as half a character at the end
             finish=finish or (Finish.LENGTH if tokens >= max_tokens else Finish.CANCELLED),
             prompt_tokens=len(prompt),
             answer_tokens=tokens,

@@ -140,8 +140,8 @@ def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, b
             try:
                 while not stop() and time.monotonic() < deadline:
                     with suppress(subprocess.TimeoutExpired):
-                        stages, said = process.communicate(timeout=ASK_EVERY_S)
-                        return _verdict(process.returncode, stages, said, folder, path)
+                        stages, errors = process.communicate(timeout=ASK_EVERY_S)
+                        return _verdict(process.returncode, stages, errors, folder, path)
             finally:
                 process.kill()  # no effect if it has ended
     except OSError as error:
@@ -150,8 +150,8 @@ def _try(folder: Path, path: Path, *, weights: bool, stop: Stop) -> tuple[str, b
     return f"{path} was not loaded within {_TIMEOUT_S:.0f} s", False
 
 
-def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) -> tuple[str, bool]:
-    said, stages = errors.decode("utf-8", "replace"), told.decode("utf-8", "replace").split("\n")
+def _verdict(code: int, stdout: bytes, errors: bytes, folder: Path, path: Path) -> tuple[str, bool]:
+    stderr, stages = errors.decode("utf-8", "replace"), stdout.decode("utf-8", "replace").split("\n")
     if _SOUND in stages:
         return _SOUND, True
     stage = next((line for line in reversed(stages) if line), "starting")
@@ -163,9 +163,9 @@ def _verdict(code: int, told: bytes, errors: bytes, folder: Path, path: Path) ->
     if code < 0:
         name = signal.Signals(-code).name
         return f"llama.cpp was terminated by {name} while {stage}: {path}", name in _CRASHES
-    if _INCOMPLETE.search(said):
-        return f"{path} is incomplete or damaged: {_cause(said)}; download it again", False
-    return f"llama.cpp cannot use {path}: {stage} failed: {_cause(said)}", False
+    if _INCOMPLETE.search(stderr):
+        return f"{path} is incomplete or damaged: {_cause(stderr)}; download it again", False
+    return f"llama.cpp cannot use {path}: {stage} failed: {_cause(stderr)}", False
 
 
 def _compiled(folder: Path) -> Path:
@@ -173,9 +173,9 @@ def _compiled(folder: Path) -> Path:
     return Path(os.environ.get("LLAMA_CPP_LIB_PATH", folder / "lib"))
 
 
-def _cause(said: str) -> str:
-    found = _CAUSE.findall(said)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def _cause(stderr: str) -> str:
+    found = _CAUSE.findall(stderr)
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     return str(found[-1]).strip() if found else lines[-1] if lines else "no reason given"
 
 
@@ -185,8 +185,8 @@ def _verdict_file(folder: Path, path: Path, *, weights: bool) -> Path:
 
     states = [(str(each), (state := each.stat()).st_size, state.st_mtime_ns)
               for each in (*sorted(_compiled(folder).glob("*")), path.resolve()) if each.exists()]  # fmt: skip
-    told = f"{states} {_processor()} {weights}"
-    name = blake2b(told.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+    identity = f"{states} {_processor()} {weights}"
+    name = blake2b(identity.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
     return Path(platformdirs.user_cache_dir("orchestra-mem")) / "tried" / f"{name}.txt"
 
 

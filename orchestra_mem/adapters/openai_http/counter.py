@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import ceil
 
-from orchestra_mem.adapters.openai_http.server import Server, UnsupportedRequestError
+from orchestra_mem.adapters.openai_http.server import PassingError, Server, UnsupportedRequestError
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.errors import ModelError
 from orchestra_mem.ports import TokenCounter
@@ -21,9 +21,9 @@ from orchestra_mem.types import Json
 logger = logging.getLogger(__name__)
 
 # Counting takes a few milliseconds, about a hundred for a complete context. A server that takes longer is left alone
-# for a while, and longer after each further failure.
+# for a while, and longer after each further failure; one that was away, only until it has answered a prompt.
 _PATIENCE_S = 2.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 20.0
 # Maximum number of attempts to build a context whose count by the server is within the budget and near the estimate.
 _TRIES = 5
 _NEAR = 0.02
@@ -52,7 +52,8 @@ class ServerTokenCounter:
         self._serves: bool | None = None  # None until the server has answered
         self._factor = _UNKNOWN  # the server's count divided by the estimate
         self._fault = ""
-        self._resting_until, self._pause_s = 0.0, _FIRST_PAUSE_S
+        self._was_away = False  # whether the last attempt failed with a fault that passes, as if the server restarts
+        self._failed_at, self._next_try, self._pause_s = 0.0, 0.0, _FIRST_PAUSE_S
 
     @property
     def name(self) -> str:
@@ -79,7 +80,11 @@ class ServerTokenCounter:
             return [
                 f"{self._server.url} does not count tokens; {self._near.name} counts instead of the model's tokenizer"
             ]
-        return [f"tokens are estimated, on the high side: {self._fault}"] if self._fault else []
+        if not self._fault:
+            return []
+        wait_s = ceil(self._next_try - time.monotonic())
+        when = f"in {wait_s} s" if self._rests and wait_s > 0 else "with the next context"
+        return [f"tokens are estimated, on the high side: at the last attempt {self._fault}; next attempt {when}"]
 
     def count(self, text: str) -> int:
         """Estimate the tokens of `text` without waiting for the server."""
@@ -108,11 +113,11 @@ class ServerTokenCounter:
 
     def _counted(self, text: str, deadline: float) -> int | None:
         """Return the server's count of a context, and correct the estimates by it; None if there is no count."""
-        if self._serves is False or time.monotonic() < self._resting_until:
+        if self._serves is False or self._rests:
             return None
         near = self._near.count(text)
         try:
-            tokens = self._told(text, max(0.1, deadline - time.monotonic()))
+            tokens = self._tokenize(text, max(0.1, deadline - time.monotonic()))
             if near > _MOST_TIMES * max(tokens, _LEAST_TOKENS):
                 raise UnsupportedRequestError(
                     200, f"{self._server.url} counts {tokens} tokens in {len(text):,} characters"
@@ -124,8 +129,9 @@ class ServerTokenCounter:
             else:
                 if not self._fault:
                     logger.warning("tokens are estimated, on the high side: %s", error)
-                self._fault = str(error)
-                self._resting_until = time.monotonic() + self._pause_s
+                self._fault, self._was_away = str(error), isinstance(error, PassingError)
+                self._failed_at = time.monotonic()
+                self._next_try = self._failed_at + self._pause_s
                 self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
             return None
         self._serves, self._fault, self._pause_s = True, "", _FIRST_PAUSE_S
@@ -133,13 +139,19 @@ class ServerTokenCounter:
             self._factor = tokens / near
         return tokens
 
-    def _told(self, text: str, timeout_s: float) -> int:
+    @property
+    def _rests(self) -> bool:
+        """Whether the server is left alone after a failure."""
+        is_back = self._was_away and self._server.answered_at > self._failed_at
+        return time.monotonic() < self._next_try and not is_back
+
+    def _tokenize(self, text: str, timeout_s: float) -> int:
         # Lone surrogates, which no server accepts, become question marks.
-        said = text.encode("utf-8", "replace").decode("utf-8")
+        sendable = text.encode("utf-8", "replace").decode("utf-8")
         # The fields of llama-server and those of vLLM; each server ignores the other's.
         body: Json = {
-            "content": said, "add_special": False, "parse_special": False,
-            "model": self._model, "prompt": said, "add_special_tokens": False,
+            "content": sendable, "add_special": False, "parse_special": False,
+            "model": self._model, "prompt": sendable, "add_special_tokens": False,
         }  # fmt: skip
         found = self._server.ask("POST", "/tokenize", body, timeout_s=timeout_s)
         tokens = found.get("tokens") if isinstance(found, dict) else None

@@ -58,10 +58,10 @@ class _Answer:
         """Add an event of the stream, or a complete response; data of any other shape are ignored."""
         choices = _within(event, "choices")
         for choice in choices if isinstance(choices, list) else ():
-            said = _within(choice, "delta", "content") or _within(choice, "message", "content")
-            if isinstance(said, str) and said:
+            text = _within(choice, "delta", "content") or _within(choice, "message", "content")
+            if isinstance(text, str) and text:
                 self.first = self.first or time.perf_counter()
-                self.text += said
+                self.text += text
                 self.tokens += 1
             self.finish = str(_within(choice, "finish_reason") or self.finish)
         self.usage = _within(event, "usage") or self.usage
@@ -170,18 +170,18 @@ class OpenAiModel:
         Raises:
             ModelError: The server cannot be reached.
         """
-        said: dict[str, Json] = {"messages": _spoken(messages)}
+        request: dict[str, Json] = {"messages": _spoken(messages)}
         if tools:
-            said["tools"] = json.loads(json.dumps(tools, ensure_ascii=False).encode("utf-8", "replace"))
-        prompt = _within(self._asked("POST", "/apply-template", said), "prompt")
+            request["tools"] = json.loads(json.dumps(tools, ensure_ascii=False).encode("utf-8", "replace"))
+        prompt = _within(self._asked("POST", "/apply-template", request), "prompt")
         if isinstance(prompt, str):
             body: Json = {"content": prompt, "add_special": True, "parse_special": True}
             tokens = _within(self._asked("POST", "/tokenize", body), "tokens")
             if isinstance(tokens, list):
                 return len(tokens)
-        elif not self._serves[_question("/apply-template", said)]:  # then the server may be vLLM
-            told = self._asked("POST", "/tokenize", {"model": self._model, **said})
-            if count := _positive(_within(told, "count")):
+        elif not self._serves[_question("/apply-template", request)]:  # then the server may be vLLM
+            answer = self._asked("POST", "/tokenize", {"model": self._model, **request})
+            if count := _positive(_within(answer, "count")):
                 return count
         sizes = [*map(_bytes, messages), *(len(json.dumps(tool)) for tool in tools)]
         return sum(size // _BYTES_A_TOKEN + _MARKS for size in sizes)

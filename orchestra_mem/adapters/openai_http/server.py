@@ -38,7 +38,7 @@ class ServerFaultError(ModelError):
     """The server failed; the circuit breaker counts this fault."""
 
 
-class _PassingError(ServerFaultError):
+class PassingError(ServerFaultError):
     """A transient fault, after which the request is retried."""
 
 
@@ -92,6 +92,7 @@ class Server:
         self._tries = tries
         self._failures = failures
         self._setting = setting
+        self.answered_at = 0.0  # when it answered the last prompt, by the monotonic clock
         self._breaker = _Breaker(
             failure_threshold=failures or sys.maxsize, recovery_timeout=reset_s, expected_exception=ServerFaultError
         )
@@ -143,12 +144,13 @@ class Server:
         retrying = Retrying(
             stop=stop_after_attempt(tries or self._tries),
             wait=wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2),
-            retry=retry_if_exception_type(_PassingError),
+            retry=retry_if_exception_type(PassingError),
             sleep=pause,
             reraise=True,
         )
         exchange = partial(self._exchange, "POST", path, body, read, check, timeout_s)
         found: _T = retrying(self._breaker.call, exchange)
+        self.answered_at = time.monotonic()
         return found
 
     def json(self, response: httpx.Response) -> Any:
@@ -227,7 +229,7 @@ class Server:
         words = f"{self.url} answered with {status}{_quoted(refusal)}"
         # llama-cpp-python's server responds with 500 if it does not support the `response_format`.
         if status in _RETRIED_STATUS and b"response_format" not in refusal:
-            return _PassingError(words)
+            return PassingError(words)
         return UnsupportedRequestError(status, words)
 
     def fault(self, error: Exception) -> ServerFaultError:
@@ -238,12 +240,12 @@ class Server:
                 "authority"
             )
         if isinstance(error, httpx.ConnectError):
-            return _PassingError(f"{self.url} cannot be reached: {error}; start the server, or correct {self._setting}")
+            return PassingError(f"{self.url} cannot be reached: {error}; start the server, or correct {self._setting}")
         if isinstance(error, httpx.TimeoutException):
-            return _PassingError(f"{self.url} does not answer: {type(error).__name__}")
+            return PassingError(f"{self.url} does not answer: {type(error).__name__}")
         if isinstance(error, httpx.TransportError):
             why = str(error) or type(error).__name__  # a reset connection has no text
-            return _PassingError(f"the connection to {self.url} failed before the answer was complete: {why}")
+            return PassingError(f"the connection to {self.url} failed before the answer was complete: {why}")
         return ServerFaultError(f"{self.url}: {error}")
 
 
@@ -283,9 +285,9 @@ class _Exchange(Generic[_T]):
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
-    def _trace(self, event: str, told: Mapping[str, Any]) -> None:
+    def _trace(self, event: str, details: Mapping[str, Any]) -> None:
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self._stream = told["return_value"]
+            self._stream = details["return_value"]
             if self._left.is_set():
                 self._end()
 

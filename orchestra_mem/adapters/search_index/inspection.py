@@ -53,8 +53,8 @@ def format_fault(connection: sqlite3.Connection) -> str | None:
 
 def quick_check(connection: sqlite3.Connection) -> str | None:
     """Check an entire database; return SQLite's message for the first fault, None if it is intact."""
-    said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    return None if said == "ok" else " ".join(said.split())
+    verdict = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    return None if verdict == "ok" else " ".join(verdict.split())
 
 
 def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
@@ -83,8 +83,8 @@ def inspect(folder: Path, *, thorough: bool = False) -> IndexReport:
 
 def _report(connection: sqlite3.Connection, path: Path, size: int, thorough: bool) -> IndexReport:
     fault = format_fault(connection)
-    if thorough and not fault and (said := quick_check(connection)):
-        fault = f"is damaged: {said}"
+    if thorough and not fault and (verdict := quick_check(connection)):
+        fault = f"is damaged: {verdict}"
     if fault:
         return IndexReport(database=path, present=True, size_bytes=size, fault=fault)
     rows = connection.execute("SELECT name, version, dimensions, file FROM model ORDER BY slot").fetchall()

@@ -174,8 +174,8 @@ class IndexStore:
             row = writer.execute("SELECT fingerprint FROM state").fetchone()
             if row is None or row[0] != self._fingerprint:
                 fault = "was made by another version of the text analysis"
-        if fault is None and self.path.stat().st_size <= _CHECKED_BYTES and (said := quick_check(writer)):
-            fault = f"is damaged: {said}"
+        if fault is None and self.path.stat().st_size <= _CHECKED_BYTES and (verdict := quick_check(writer)):
+            fault = f"is damaged: {verdict}"
         if fault is not None:
             raise DatabaseDamagedError(f"{self.path} {fault}")
 

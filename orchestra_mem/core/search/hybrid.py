@@ -9,9 +9,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from orchestra_mem.core.periods import Period
 from orchestra_mem.core.search import ranking
 from orchestra_mem.core.search.late_interaction import unit, word_matches
-from orchestra_mem.core.search.question import Period, Question, read_question
+from orchestra_mem.core.search.question import Question, read_question
 from orchestra_mem.core.search.ranking import Floats, Rows
 from orchestra_mem.core.search.terms import chunk_names, content_words
 from orchestra_mem.core.text import stem

@@ -14,7 +14,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.core.search.question import Period
+from orchestra_mem.core.periods import Period
 
 LEAST_LIKELY = 0.04  # a hit with a lower likelihood is marked `perhaps`
 Floats = NDArray[np.float32]

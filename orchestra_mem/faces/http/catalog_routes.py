@@ -29,8 +29,9 @@ from orchestra_mem.faces.http.json_answers import (
     Paged,
     Question,
     Shape,
+    SinceQuery,
     Text,
-    Time,
+    UntilQuery,
     fields_of,
     shown,
     shown_page,
@@ -139,8 +140,8 @@ class SearchQuery(Given):
     session: Name | None = None
     worker: Annotated[Name | None, Query(description="Only hits by this agent.")] = None
     item: Annotated[int | None, Query(ge=1, le=2**31, description="Only hits about this work item.")] = None
-    since: Time | None = None
-    until: Time | None = None
+    since: SinceQuery = None
+    until: UntilQuery = None
     mode: SearchMode = SearchMode.HYBRID
 
     @property
@@ -158,8 +159,8 @@ class ObservationQuery(Paged):
     worker: Annotated[Name | None, Query(description="Only observations by this worker.")] = None
     session: Name | None = None
     type: Name | None = None
-    since: Annotated[Time | None, Query(description="Only from this time on.")] = None
-    until: Annotated[Time | None, Query(description="Only before this time.")] = None
+    since: SinceQuery = None
+    until: UntilQuery = None
 
 
 class ObservationBody(Given):

@@ -103,14 +103,14 @@ class Collected:
     def _take(self, raw: bytes, where: str) -> None:
         """Collect the contents of the first choice. Malformed JSON is skipped, because a server may send anything."""
         with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration):
-            told: Any = json.loads(raw)
-            if told.get("error"):
+            event: Any = json.loads(raw)
+            if event.get("error"):
                 self.finish, self.cut = "the model's server sent an error", True
-            choice: Any = next(each for each in told["choices"] if not each.get("index"))
-            said = choice.get(where) or {}
-            self.text += text_of(said)
+            choice: Any = next(each for each in event["choices"] if not each.get("index"))
+            delta = choice.get(where) or {}
+            self.text += text_of(delta)
             self.finish = choice.get("finish_reason") or self.finish
-            for number, call in enumerate(said.get("tool_calls") or ()):
+            for number, call in enumerate(delta.get("tool_calls") or ()):
                 tool = self.tools.setdefault(call.get("index", number), {"name": "", "arguments": ""})
                 for name, text in (call.get("function") or {}).items():
                     if name in tool:
@@ -237,11 +237,11 @@ class ChatDesk:
         except ModelError:  # reported when the answer is requested; earlier additions stay as they are
             return sys.maxsize
         count = self._memory.counter.count
-        said = sum(count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
+        request_tokens = sum(count(text_of(message)) + _MARKS_TOKENS for message in talk.messages)
         pictures = sum(len(others_of(message)) for message in talk.messages) * _PICTURE_TOKENS
         calls = sum(count(json.dumps(message["tool_calls"])) for message in talk.messages if message.get("tool_calls"))
         tools = count(json.dumps([body[name] for name in ("tools", "functions", "response_format") if body.get(name)]))
-        return max(0, window - said - pictures - calls - tools - answer_tokens(body))
+        return max(0, window - request_tokens - pictures - calls - tools - answer_tokens(body))
 
     def record_question(self, prompt: Prompt) -> None:
         """Record the messages since the model's last answer: the user's, and the results of tools.
@@ -267,9 +267,9 @@ class ChatDesk:
             call = _call_of(prompt.talk, place)
             if not text.strip() and not call:
                 continue
-            said: dict[str, Json] = {"role": "user", "text": text} if by_user else {**call, "output": text}
+            data: dict[str, Json] = {"role": "user", "text": text} if by_user else {**call, "output": text}
             prompt.caller.view.record_operation(
-                "user_message" if by_user else "tool_result", said, agent=prompt.caller.agent or OWNERS_CHAT[0],
+                "user_message" if by_user else "tool_result", data, agent=prompt.caller.agent or OWNERS_CHAT[0],
                 idempotency_key=_key(prompt.talk, place, prompt.caller.view),
             )  # fmt: skip
 
@@ -287,16 +287,16 @@ class ChatDesk:
             return
         agent, view, last = prompt.caller.agent, prompt.caller.view, len(prompt.talk.messages) - 1
         text = _without_thoughts(answer.text)
-        said: dict[str, Json] = {"role": "assistant", "text": text}
+        data: dict[str, Json] = {"role": "assistant", "text": text}
         key = f"{_prefix(prompt.talk, last, view)}{'part' if answer.cut else 'answer'} {uuid4().hex}"
         if answer.calls:
-            said["tool_calls"] = answer.calls
+            data["tool_calls"] = answer.calls
         elif not text.strip():
-            said["finish_reason"] = f"no answer ({answer.finish or 'it could not be read'})"
+            data["finish_reason"] = f"no answer ({answer.finish or 'it could not be read'})"
             key = f"{_key(prompt.talk, last, view)} failed"
         if answer.finish not in ("", "stop"):
-            said.setdefault("finish_reason", answer.finish)
-        view.record_operation("agent_message", said, agent=agent or OWNERS_CHAT[1], idempotency_key=key)
+            data.setdefault("finish_reason", answer.finish)
+        view.record_operation("agent_message", data, agent=agent or OWNERS_CHAT[1], idempotency_key=key)
         self._newest.add(prompt.talk, prompt.caller, prompt.form, text)
         if agent and text.strip() and prompt.talk.question.strip():
             given = Echoes()

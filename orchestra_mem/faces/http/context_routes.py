@@ -21,12 +21,14 @@ from orchestra_mem.faces.http.json_answers import (
     Paged,
     Question,
     Shape,
+    SinceQuery,
     Time,
+    UntilQuery,
     fields_of,
     shown,
     shown_page,
 )
-from orchestra_mem.faces.records import context_record, status_record
+from orchestra_mem.faces.records import context_record, record_once, status_record
 from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.retrieval.passages import Recommendations
 from orchestra_mem.retrieval.retriever import RetrievedContext
@@ -135,8 +137,8 @@ class OperationQuery(Paged):
     type: Name | None = None
     session: Name | None = None
     agent: Name | None = None
-    since: Annotated[Time | None, Query(description="Only from this time on.")] = None
-    until: Annotated[Time | None, Query(description="Only before this time.")] = None
+    since: SinceQuery = None
+    until: UntilQuery = None
 
 
 class NewOperation(Given):
@@ -175,7 +177,7 @@ class AuditQuery(Paged):
     call: Name | None = None
     outcome: AccessOutcome | None = None
     item: Name | None = None
-    since: Time | None = None
+    since: SinceQuery = None
 
     @property
     def where(self) -> AuditFilter:
@@ -194,12 +196,15 @@ def list_operations(caller: CallerDep, query: Annotated[OperationQuery, Query()]
     "/operations", status_code=201, responses=shown(Operation, 201, "The operation as it was recorded.")
 )
 def record_operation(caller: CallerDep, operation: NewOperation) -> JsonResponse:
-    """Record an operation. Once the response is sent, the operation survives any crash."""
-    recorded = caller.view.record_operation(
-        operation.type, operation.data, operation.tokens, agent=operation.agent, critical=operation.critical,
-        timestamp=operation.timestamp, idempotency_key=operation.key,
+    """Record an operation. Once the response is sent, the operation survives any crash.
+
+    If an earlier operation with other content has the key, that one is returned, and `X-Memory-Problem` says so.
+    """
+    recorded, note = record_once(
+        caller.view, operation.type, operation.data, operation.tokens, agent=operation.agent,
+        critical=operation.critical, timestamp=operation.timestamp, key=operation.key,
     )  # fmt: skip
-    return JsonResponse(recorded, 201)
+    return JsonResponse(recorded, 201, {"X-Memory-Problem": note.encode("ascii", "replace").decode()} if note else {})
 
 
 @history_router.get("/facts", responses=shown_page(MustKeep))

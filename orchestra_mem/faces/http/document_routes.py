@@ -247,9 +247,9 @@ event_router = APIRouter(prefix="/api/memory", tags=["events"])
 
 _MOST_WAITING = 1_000
 _Event: TypeAlias = "tuple[str, dict[str, Json]]"
-_Told: TypeAlias = "Callable[..., dict[str, Json]]"
+_ToEvent: TypeAlias = "Callable[..., dict[str, Json]]"
 # The data of the event for each signal of the memory.
-_SIGNALS: dict[str, _Told] = {
+_SIGNALS: dict[str, _ToEvent] = {
     "operation_recorded": lambda operation: {
         "operation": operation.id, "type": operation.type, "session": operation.session, "agent": operation.agent,
     },
@@ -288,8 +288,8 @@ class EventStreams:
         for queue in [*self._listeners]:
             queue.put_nowait(None)
 
-    def _tell(self, name: str, told: _Told, memory: object, **what: Any) -> None:
-        event = name, told(**what)
+    def _tell(self, name: str, to_event: _ToEvent, memory: object, **what: Any) -> None:
+        event = name, to_event(**what)
         for queue, loop in [*self._listeners.items()]:
             with suppress(RuntimeError):  # the loop has just been closed
                 loop.call_soon_threadsafe(_put, queue, event)

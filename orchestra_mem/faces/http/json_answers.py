@@ -8,18 +8,18 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import is_dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from fastapi import Depends, Request
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 from starlette.responses import JSONResponse
 
 from orchestra_mem.errors import AccessDeniedError
+from orchestra_mem.faces.filter_times import filter_time
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.search_types import Reasons
@@ -86,22 +86,20 @@ def _no_text(value: object) -> object:
     return value
 
 
-def _no_number(value: object) -> object:
-    """Reject numbers, and texts such as "2025" and "20250101": pydantic would read them as seconds since 1970."""
-    with suppress(TypeError, ValueError):
-        float(value)  # type: ignore[arg-type]
-        value = None
-    if value is None:
-        raise ValueError("give a time as 2025-01-31 or 2025-01-31T12:00:00Z")
-    return value
-
-
+_DESCRIBED = r"^(\d{1,4}[smhdw]|today|yesterday|(this|last|past) (week|month|year)|(Mon|Tues|Wednes|Thurs|Fri)day)$"
 Time = Annotated[
     datetime,
-    BeforeValidator(_no_number),
-    AfterValidator(lambda time: time if time.tzinfo else time.replace(tzinfo=UTC)),
+    BeforeValidator(
+        functools.partial(filter_time, zone=UTC),
+        json_schema_input_type=datetime | Annotated[str, StringConstraints(pattern=_DESCRIBED)],
+    ),
 ]
-"""A time in ISO 8601; UTC if it has no time zone."""
+"""A time as ISO 8601, a span back from now, or a period; UTC if it has no time zone."""
+SinceQuery = Annotated[
+    Time | None,
+    Query(description="Only from this time on: ISO 8601, a span such as 7d, or a period such as Monday; in UTC."),
+]
+UntilQuery = Annotated[Time | None, Query(description="Only before this time, or the start of this period.")]
 NUMBER = BeforeValidator(_no_text)
 """Validator for an integer in a JSON body."""
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]

@@ -46,9 +46,9 @@ class AccessTokens:
         if name in (OWNER, GLOBAL, EVERYBODY) or not name.isprintable() or len(name) > MAX_NAME_CHARS:
             words = f"give up to {MAX_NAME_CHARS} printable characters and no reserved name, as in --agent reviewer"
             raise ServerError(f"invalid agent name {agent!r}; {words}")
-        told = base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
+        encoded = base64.urlsafe_b64encode(name.encode()).decode().rstrip("=")
         digest = hmac.new(self.own.encode(), f"{_PREFIX}\0{name}".encode(), hashlib.sha256).hexdigest()
-        return f"{_PREFIX}.{told}.{digest}"
+        return f"{_PREFIX}.{encoded}.{digest}"
 
     def holder(self, token: str) -> str | None:
         """Return the holder of a token: an agent's name, or `OWNER`; None if the token is invalid."""
@@ -59,8 +59,8 @@ class AccessTokens:
         if prefix != _PREFIX:
             return None
         try:
-            told = rest.partition(".")[0]
-            agent = base64.urlsafe_b64decode(told + "=" * (-len(told) % 4)).decode()
+            encoded = rest.partition(".")[0]
+            agent = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
             right = self.of_agent(agent)
         except (ValueError, ServerError):
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from orchestra_mem.core.search.question import TIME
+from orchestra_mem.core.periods import TIME
 from orchestra_mem.core.work.wording import a
 from orchestra_mem.orchestrator.intents import ASKS, NEW, Action, Intent
 from orchestra_mem.orchestrator.intents.slots import ENGLISH, KIND_WORDS, PRIORITY_WORDS, number_of
@@ -107,25 +107,25 @@ def _by_forms(piece: str, forms: Iterable[tuple[Action, re.Pattern[str]]]) -> In
     return None
 
 
-def intent_of(action: Action, said: Mapping[str, str | None]) -> Intent | None:
+def intent_of(action: Action, groups: Mapping[str, str | None]) -> Intent | None:
     """Build an intent from the parts of a command, None if the number of titles contradicts the count."""
-    title = _unquoted(_NO_TITLE.sub("", said.get("title") or ""))
-    titles = tuple(_split(said.get("titles") or "")) or tuple(filter(None, [title]))
-    count = number_of(said.get("count") or "0")
+    title = _unquoted(_NO_TITLE.sub("", groups.get("title") or ""))
+    titles = tuple(_split(groups.get("titles") or "")) or tuple(filter(None, [title]))
+    count = number_of(groups.get("count") or "0")
     if count and titles and count != len(titles):
         return None
-    kind, value = (said.get("kind") or "").lower().replace("-", ""), _unquoted(said.get("value"))
+    kind, value = (groups.get("kind") or "").lower().replace("-", ""), _unquoted(groups.get("value"))
     if action is Action.RENAME:
         value, titles = "".join(titles), ()
     if action is Action.PRIORITISE:
-        value = PRIORITY_WORDS[(said.get("level") or value).lower()]
+        value = PRIORITY_WORDS[(groups.get("level") or value).lower()]
     if action is Action.REPORT:
-        value = value or ": ".join(filter(None, ("failed", said.get("failure"))))
+        value = value or ": ".join(filter(None, ("failed", groups.get("failure"))))
     if action is Action.ASSIGN:
         value = "me" if value.lower() in ("me", "myself") else value.removeprefix("@")
     return Intent(
         action=action, kind=KIND_WORDS.get(kind), count=count, titles=titles, value=value,
-        target=_unquoted(said.get("target")), other=_unquoted(said.get("other")),
+        target=_unquoted(groups.get("target")), other=_unquoted(groups.get("other")),
     )  # fmt: skip
 
 

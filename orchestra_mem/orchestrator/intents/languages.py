@@ -143,8 +143,8 @@ class Language:
                 continue
             plain = untimed if action is Action.RECENT else piece
             if found := form().fullmatch(_folded(plain)):
-                said = {name: plain[slice(*found.span(name))] for name in found.groupdict() if found[name] is not None}
-                read = dict(self._translated(action, said))
+                named = {name: plain[slice(*found.span(name))] for name in found.groupdict() if found[name] is not None}
+                read = dict(self._translated(action, named))
                 if period and action is Action.RECENT:
                     read["value"] = f"{read.get('value', '')} {self._in_english(period[0])}".strip()
                 # A name is written in capitals, where a script has them: other words after "to" are no person.
@@ -152,19 +152,22 @@ class Language:
                     return intent_of(action, read)
         return None
 
+    def period_in_english(self, text: str) -> str:
+        """Translate a time or a period, as "seit März" to "since march"; "" for any other text."""
+        return self._in_english(_folded(_squeezed(text)))
+
     def _in_english(self, text: str) -> str:
-        """Translate a time or a period, as "seit März" to "since march"."""
         for english, form in self._times.items():
             if found := form.fullmatch(text):
                 for group, part in filter(itemgetter(1), found.groupdict().items()):
                     name = group.rpartition("_")[0]
-                    told = self._in_english(part) if name == "time" else self._word(f"{name}s", part)
-                    english = english.replace(f"<{name}>", told, 1)
+                    translated = self._in_english(part) if name == "time" else self._word(f"{name}s", part)
+                    english = english.replace(f"<{name}>", translated, 1)
                 return " ".join(re.sub(r"<\w+>", "", english).split())
         return ""
 
-    def _translated(self, action: Action, said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        for group, text in said.items():
+    def _translated(self, action: Action, groups: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        for group, text in groups.items():
             name = group.rpartition("_")[0]
             if name in ("target", "other"):
                 yield name, self._item(text)
@@ -237,6 +240,12 @@ def parse_foreign(line: str) -> tuple[Intent, ...]:
     line = line.translate(_MARKS)
     found = dict.fromkeys(filter(None, (each.parse(line) for each in languages() if each.cues_in(line))))
     return next(iter(found)) if len(found) == 1 else ()  # similar languages may read a line differently
+
+
+def period_in_english(text: str) -> str:
+    """Translate a text that is only a period, such as "letzten Montag"; "" if no language, or several, read it so."""
+    found = {each.period_in_english(text) for each in languages()} - {""}
+    return found.pop() if len(found) == 1 else ""
 
 
 def is_foreign(line: str) -> bool:

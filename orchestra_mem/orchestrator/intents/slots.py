@@ -72,8 +72,8 @@ def numbers_in(phrase: str) -> tuple[int, ...]:
 @lru_cache(maxsize=256)
 def count_in(text: str) -> int:
     """Return the number of new items that a text asks for, 0 if it gives no number."""
-    said = match[1].lower() if (match := _COUNTED.search(text)) else "zero"
-    return {"a couple of": 2, "another": 1, "one more": 1}.get(said) or number_of(said)
+    word = match[1].lower() if (match := _COUNTED.search(text)) else "zero"
+    return {"a couple of": 2, "another": 1, "one more": 1}.get(word) or number_of(word)
 
 
 @lru_cache(maxsize=256)

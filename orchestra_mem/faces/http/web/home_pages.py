@@ -45,13 +45,13 @@ def home(request: Request, caller: CallerDep, token: str = "") -> Response:
         newest = caller.view.operations(OperationFilter(limit=_NEWEST))[::-1]
         return render(request, "agent_home.html", operations=newest)
     memory, status = caller.memory, status_record(caller.memory, request.app.state.project)
-    told = memory.documents.problems()  # shown as conflicts
+    shown_as_conflicts = memory.documents.problems()  # shown as conflicts
     window = status["context_window"]
     chart = _chart(memory.window_history(_CHARTED), window["max_tokens"])
     level = sum(window["usage_percentage"] >= share for share in status["thresholds"].values())
     return render(
         request, "home.html", state=status, window=window, level=level, chart=chart, conflicts=conflict_records(memory),
-        problems=[each for each in status["problems"] if each not in told],
+        problems=[each for each in status["problems"] if each not in shown_as_conflicts],
         newest=memory.operations(OperationFilter(limit=_NEWEST))[::-1],
     )  # fmt: skip
 

@@ -92,7 +92,7 @@ def markdown_html(text: str) -> Markup:
 
 def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine]) -> Markup:
     """Render lines `start` to `end` of a document, with a label where it differs from the one before."""
-    parser, told, is_held = _parser(), "", False
+    parser, marked, is_held = _parser(), "", False
     shown: list[Token] = []
     waiting: list[Token] = []
     for token in parser.parse("\n".join(lines[start:end])):
@@ -108,8 +108,8 @@ def _html(lines: Sequence[str], start: int, end: int, blame: Sequence[BlamedLine
             is_held = False
         if blame and token.map and token.type in _LABELLED:
             label = _label(blame[start + token.map[0] : start + token.map[1]])
-            if label != told:
-                told = label
+            if label != marked:
+                marked = label
                 waiting.append(Token("html_block", "", 0, content=label))
         if not is_held:
             shown += waiting
