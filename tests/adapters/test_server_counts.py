@@ -142,7 +142,7 @@ def test_a_server_that_has_counted_is_asked_again_after_a_refusal(
         context = memory.get_orchestrator_context("x")
         assert not context.exact
         assert context.counter.startswith("estimate, until the server at 127.0.0.1:")
-        (problem,) = problems(memory)
+        problem = str(*problems(memory))
         assert problem.startswith("tokens are estimated, on the high side: at the last attempt ")
         assert re.search(rf" {url} answered with {status}: not this; next attempt in \d+ s$", problem)
         llama.refuse = lambda path, body: 0
