@@ -41,27 +41,27 @@ LAYERS: dict[str, tuple[str, str]] = {
     "testing": ("testing", "core foundation"),
     "old places": ("manager retriever compressor", ""),
 }
-# Lines of Python in each room, blank lines and docstrings included: what they have come to. A room may shrink; what
-# makes one grow is told with what was taken away elsewhere.
+# Lines of Python in each room, blank lines and docstrings included: what they have come to. The commit that raises a
+# limit says why, and what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 55_980,
-    "orchestra_mem/core": 13_790,
+    "orchestra_mem": 56_550,
+    "orchestra_mem/core": 14_070,
     "orchestra_mem/core/context": 1_310,
-    "orchestra_mem/core/documents": 4_120,
-    "orchestra_mem/core/facts": 2_110,
-    "orchestra_mem/core/summaries": 1_280,
-    "orchestra_mem/core/search": 1_980,
+    "orchestra_mem/core/documents": 4_190,
+    "orchestra_mem/core/facts": 2_070,
+    "orchestra_mem/core/summaries": 1_290,
+    "orchestra_mem/core/search": 1_850,
     "orchestra_mem/core/work": 330,
-    "orchestra_mem/orchestrator": 4_110,
-    "orchestra_mem/tiers": 5_360,
-    "orchestra_mem/stores": 1_760,
-    "orchestra_mem/adapters": 9_650,
-    "orchestra_mem/memory": 3_430,
+    "orchestra_mem/orchestrator": 4_120,
+    "orchestra_mem/tiers": 5_440,
+    "orchestra_mem/stores": 1_820,
+    "orchestra_mem/adapters": 9_670,
+    "orchestra_mem/memory": 3_470,
     "orchestra_mem/home": 380,
-    "orchestra_mem/retrieval": 1_830,
+    "orchestra_mem/retrieval": 1_860,
     "orchestra_mem/compression": 1_900,
-    "orchestra_mem/faces": 7_620,
-    "tests": 37_660,
+    "orchestra_mem/faces": 7_670,
+    "tests": 37_970,
     "benchmarks": 10_210,
 }
 MAX_MODULE_LINES = 400
@@ -326,7 +326,8 @@ def test_modules_and_functions_stay_small() -> None:
 def test_rooms_keep_to_their_lines() -> None:
     """No folder has more lines of Python than its limit."""
     lines = {room: sum(len(f.read_bytes().splitlines()) for f in (CHECKOUT / room).rglob("*.py")) for room in MAX_LINES}
-    assert {room: count for room, count in lines.items() if count > MAX_LINES[room]} == {}
+    over = {room: count for room, count in lines.items() if count > MAX_LINES[room]}
+    assert not over, f"{over}: take lines away, or raise MAX_LINES in the same commit, which says why"
 
 
 def test_public_things_say_what_they_are_for() -> None:
