@@ -41,7 +41,7 @@ _TIMES = re.compile(
     rf"|(?P<before>{_BEFORE})?(?:(?P<day>{_DAY_NUMBER}){_SUFFIX}(?: of)? )?(?P<month>{_MONTH})\b\.?"
     rf"(?: (?P<day_behind>{_DAY_NUMBER}){_SUFFIX}(?!\d))?(?:(?: of)?,? ?(?P<month_year>{_YEAR}))?"
     rf"|(?:(?:in|of) )?(?P<quarter>{_QUARTER})(?:(?: of)?,? ?(?P<quarter_year>{_YEAR}))?"
-    rf"|{_BEFORE}(?P<year>{_YEAR})"
+    rf"|{_BEFORE}(?P<year>{_YEAR})(?!-\d)"  # "since 2026-05-02" is a day
     r"|(?:since|before|after|until|by) (?P<feast>christmas)"  # not "at Christmas", which may be the next one
     r"|(?P<word>today|yesterday|(?:this|last|past) (?:week|month|quarter|year))"
     rf"|(?:last|past) (?P<many>{_COUNT}) (?P<units>day|week|month|quarter|year)s?"

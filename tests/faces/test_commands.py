@@ -452,6 +452,6 @@ def test_times_are_iso_8601_spans_back_or_periods() -> None:
     assert {filter_time(given, now, UTC) for given in week} == {datetime(2025, 1, 13, tzinfo=UTC)}
     new_york = ZoneInfo("America/New_York")
     assert filter_time("Monday", now, new_york) == datetime(2025, 1, 13, tzinfo=new_york)
-    for given in ("noon", "", "999999w", "31 June", "Mondays", "until Monday"):
+    for given in ("noon", "", "999999w", "31 June", "Mondays", "until Monday", "2025-13-01"):
         with pytest.raises(InvalidTimeError, match="is not a time; use ISO 8601 such as 2025-01-31T14:00"):
             filter_time(given, now)
