@@ -93,9 +93,10 @@ def parse_time(given: str, now: datetime, zone: tzinfo | None = None) -> datetim
     with suppress(ValueError, OverflowError):
         if (span := parse_span(given)) is not None:
             return now - span
-        moment = datetime.fromisoformat(given)
+        moment = datetime.fromisoformat(given.upper())  # RFC 3339 allows `t` and `z`
         return moment if moment.tzinfo else moment.replace(tzinfo=zone).astimezone(UTC)
-    for named in (given, f"since {given}"):  # "Monday" alone is no period in a sentence
+    # "Monday" alone is no period in a sentence; "before May" has no beginning.
+    for named in (given,) if _BOUND.match(given) else (given, f"since {given}"):
         since = bounds_in(named, now, zone)[0] if re.fullmatch(_WHOLE, named) else None
         if since is not None:
             return since

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from orchestra_mem import build
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.errors import AccessDeniedError, StorageError
-from orchestra_mem.serialize import to_object
+from orchestra_mem.serialize import dump_json, to_object
 from orchestra_mem.types import Operation, OperationFilter, SessionStatus
 
 if TYPE_CHECKING:
@@ -61,11 +61,13 @@ def record_once(
 ) -> tuple[Operation, str]:
     """Record an operation; if one has its idempotency key already, return that one.
 
-    The second value is a note that nothing was recorded, if the earlier operation has other content, else "".
+    The second value is a note that nothing was recorded, if the earlier operation has other content, else "". What was
+    redacted in that one may be the same.
     """
     is_known = key is not None and bool(view.operations(OperationFilter(idempotency_key=key)))
     done: Operation = view.record_operation(kind, data, tokens, idempotency_key=key, **more)
-    is_other = is_known and (done.type, done.data) != (kind, data)
+    is_same = done.data == data or "[redacted:" in dump_json(done.data)
+    is_other = is_known and not (done.type == kind and is_same)
     note = f"Not recorded: op{done.id} has the key {key!r}. Record anything else with another key."
     return done, note if is_other else ""
 
