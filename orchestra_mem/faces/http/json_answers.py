@@ -86,7 +86,10 @@ def _no_text(value: object) -> object:
     return value
 
 
-_DESCRIBED = r"^(\d{1,4}[smhdw]|today|yesterday|(this|last|past) (week|month|year)|(Mon|Tues|Wednes|Thurs|Fri)day)$"
+_DESCRIBED = (
+    r"^(\d{1,4}[smhdw]|today|yesterday|(this|last|past) (week|month|year)|"
+    r"(last )?(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)$"
+)
 Time = Annotated[
     datetime,
     BeforeValidator(
