@@ -1,8 +1,9 @@
 """Background work while the caller is idle, for example while an agent waits for its model.
 
-A worker prepares the next refresh, updates the search index, and learns from exchanges with agents. Documents and
-contexts do not depend on the worker: summary drafts wait in memory for a refresh, and facts only become searchable
-earlier. Without the worker, a refresh of 120 operations blocks its caller 2.3 times as long (166 instead of 72 ms).
+A worker prepares the next refresh, updates the search index, and learns from exchanges with agents. It changes no
+document and no running epoch: summary drafts wait in memory for a refresh, and facts only become searchable earlier, in
+other batches, so that their numbers may differ. Without the worker, a refresh of 120 operations blocks its caller 2.3
+times as long (166 instead of 72 ms).
 """
 
 from __future__ import annotations
