@@ -193,7 +193,8 @@ def test_while_the_server_is_away_documents_and_the_last_context_are_there(
             assert note.startswith(
                 "this is the last context, because newer data cannot be read: reading: postgresql://"
             )
-        assert time.monotonic() - begun < 2  # only the first call waits for the server
+        # Only the first call waits for 3 s: a later one for 1 s, and as long for a thread in the background.
+        assert time.monotonic() - begun < 2.5
         for budget, where in ((1_000, EVERYTHING), (None, SearchFilter(readable=frozenset({"coder"}), strict=True))):
             with pytest.raises(ServerAwayError):  # no earlier context with this budget or filter
                 memory.get_orchestrator_context("y", budget, where=where)
