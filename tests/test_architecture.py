@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. The commit that raises a
 # limit says why, and what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 56_560,
+    "orchestra_mem": 56_570,
     "orchestra_mem/core": 14_070,
     "orchestra_mem/core/context": 1_310,
     "orchestra_mem/core/documents": 4_190,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_860,
     "orchestra_mem/compression": 1_900,
     "orchestra_mem/faces": 7_680,
-    "tests": 37_970,
+    "tests": 37_980,
     "benchmarks": 10_210,
 }
 MAX_MODULE_LINES = 400

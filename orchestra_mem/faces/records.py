@@ -66,10 +66,15 @@ def record_once(
     """
     is_known = key is not None and bool(view.operations(OperationFilter(idempotency_key=key)))
     done: Operation = view.record_operation(kind, data, tokens, idempotency_key=key, **more)
-    is_same = done.data == data or "[redacted:" in dump_json(done.data)
-    is_other = is_known and not (done.type == kind and is_same)
-    note = f"Not recorded: op{done.id} has the key {key!r}. Record anything else with another key."
-    return done, note if is_other else ""
+    if not is_known or (done.type == kind and (done.data == data or _is_redacted(done))):
+        return done, ""
+    return done, f"Not recorded: op{done.id} has the key {key!r}. Record anything else with another key."
+
+
+def _is_redacted(operation: Operation) -> bool:
+    from orchestra_mem.core.redaction.masking import PLACEHOLDER
+
+    return PLACEHOLDER.search(dump_json(operation.data)) is not None
 
 
 logger = logging.getLogger(__name__)

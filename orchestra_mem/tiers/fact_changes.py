@@ -57,6 +57,8 @@ def _repeated(
 
     `documents`: The documents before the edits. A fact that had a line of its own there is not repeated.
     """
+    if not changed:
+        return
     from orchestra_mem.core.facts.candidates import text_key  # loads slowly, and few edits need it
 
     after_of = {(fact.kind, text_key(fact.text)): after for fact, after in changed if fact.kind not in RECURRING}

@@ -283,10 +283,10 @@ class WorkEditor:
 
     def _change(self, edit: LineEdit) -> None:
         item, was = self.tracker.item(edit.number), edit.was
-        for name, words, new, before, meanwhile in (
-            ("title", "title", edit.title, was.title, shown_title(item.title)),
-            ("priority", "priority", edit.priority, was.priority or NORMAL_PRIORITY, item.priority),
-            ("assignee", "assignee", edit.assignee, was.assignee, item.assignee or ""),
+        for name, new, before, meanwhile in (
+            ("title", edit.title, was.title, shown_title(item.title)),
+            ("priority", edit.priority, was.priority or NORMAL_PRIORITY, item.priority),
+            ("assignee", edit.assignee, was.assignee, item.assignee or ""),
         ):
             if new in (None, meanwhile):
                 continue
@@ -294,7 +294,7 @@ class WorkEditor:
             self.tracker.change(item.id, **{name: value}, author=_PERSON)  # type: ignore[arg-type]
             if meanwhile != before:
                 said = f'"{meanwhile}"' if meanwhile else "none"
-                self.tell(item.id, f"{item.name}: its {words} had meanwhile become {said}; yours is kept")
+                self.tell(item.id, f"{item.name}: its {name} had meanwhile become {said}; yours is kept")
 
     def _wait(self, edit: LineEdit) -> None:
         item = self.tracker.item(edit.number)

@@ -68,7 +68,7 @@ GROUPS = {
 }
 """All kinds by group. Secrets are searched for unless switched off, personal data only if switched on."""
 
-_PLACEHOLDER = re.compile(r"\[redacted(?::[a-z0-9-]{1,40}:[0-9a-f]{4})?\]")
+PLACEHOLDER = re.compile(r"\[redacted(?::[a-z0-9-]{1,40}:[0-9a-f]{4})?\]")
 _KIND = re.compile(r"[a-z0-9-]{1,40}")
 _SENTENCE_END = re.compile(r"[.,:;)\]}]+\Z")
 _ESCAPES = frozenset(r"\b \f \n \r \t \u".split())  # in JSON
@@ -193,7 +193,7 @@ class Rules:
         if not self.may_find(text, anchors):
             return []
         # `WALL` overwrites the secrets found: no later match extends across it.
-        walled = _PLACEHOLDER.sub(lambda match: WALL * len(match[0]), text)
+        walled = PLACEHOLDER.sub(lambda match: WALL * len(match[0]), text)
         found: list[RedactedSpan] = []
         areas = {(0, len(text)), (first, last)}
         for _ in range(_ROUNDS):

@@ -45,7 +45,7 @@ def home(request: Request, caller: CallerDep, token: str = "") -> Response:
         newest = caller.view.operations(OperationFilter(limit=_NEWEST))[::-1]
         return render(request, "agent_home.html", operations=newest)
     memory, status = caller.memory, status_record(caller.memory, request.app.state.project)
-    shown_as_conflicts = memory.documents.problems()  # shown as conflicts
+    shown_as_conflicts = memory.documents.problems()
     window = status["context_window"]
     chart = _chart(memory.window_history(_CHARTED), window["max_tokens"])
     level = sum(window["usage_percentage"] >= share for share in status["thresholds"].values())
