@@ -25,6 +25,7 @@ from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
 from orchestra_mem.build import HOME
 from orchestra_mem.build.storage import COPIES_FILE, Place, database_file, open_database, open_store, working_copy
 from orchestra_mem.catalog_types import AccessOutcome, AuditEntry
+from orchestra_mem.core.documents.markdown import with_changed_words, words_of_document
 from orchestra_mem.core.redaction.redactor import Redactor
 from orchestra_mem.errors import StorageError
 from orchestra_mem.settings import Settings
@@ -73,7 +74,8 @@ def check_document(path: Path, project: Path, settings: Settings) -> list[Docume
     )
     found = reader.faults(path)
     with suppress(StorageError):
-        for line, kind in Redactor(key=b"", **dict(settings.redaction)).places(reader.read(path) or ""):
+        words = words_of_document(reader.read(path) or "")
+        for line, kind in Redactor(key=b"", **dict(settings.redaction)).places(words):
             problem = f"contains what looks like a secret ({kind})"
             stays = "a person's lines are not redacted; remove the secret"  # the program redacts its own lines
             found.append(DocumentFault(path=str(path), line=line, problem=problem, meanwhile=stays))
@@ -143,15 +145,16 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
     with closing(open_database(place.home, settings, read_only=True)) as database:
         redactor = _redactor(database, settings)
         rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
-        rows += [(f"{PACKED} {number}", redactor.counts(former or "")) for number, former in former_texts(database)]
+        former = [(f"{PACKED} {number}", text or "") for number, text in former_texts(database)]
         if settings.storage.url and (place.home / COPIES_FILE).exists():
             from orchestra_mem.adapters.files.working_copies import CopyHistory
 
             with closing(CopyHistory(place.home / COPIES_FILE)) as copies:
-                rows += [(f"{COPIES_FILE}, {row[0]}", redactor.counts(text)) for _, text, row in copies.former()]
+                former += [(f"{COPIES_FILE}, {row[0]}", text) for _, text, row in copies.former()]
+    rows += [(where, redactor.counts(words_of_document(text))) for where, text in former]
     documents = _documents(place, is_shared=bool(settings.storage.url))
     for path in (*documents, *_others(place, documents)):
-        lines = Counter(redactor.places(_read(path)))
+        lines = Counter(redactor.places(_words_in(path)))
         rows += [(f"{path}:{line}", Counter({kind: count})) for (line, kind), count in lines.items()]
     return [SecretPlace(place=where, kinds=dict(kinds)) for where, kinds in rows if kinds]
 
@@ -174,7 +177,7 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
         # The index goes first: after a kill half-way nothing else would remove the secrets from the index.
         _delete_index(place.home / "index")
         documents = _documents(place, is_shared=bool(settings.storage.url))
-        files = [path for path in documents if redactor.places(_read(path))]
+        files = [path for path in documents if redactor.places(_words_in(path))]
         with database.transaction("redact"):
             texts = rewrite(database, redactor.value)
             detail = f"{texts} texts in the database and {len(files)} files rewritten"
@@ -185,15 +188,15 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
         try:
             for path in files:
                 text = store.read(path) or ""
-                store.replace(path, redactor.text(text), expected=text, name="redact")
+                store.replace(path, with_changed_words(text, redactor.text), expected=text, name="redact")
             if settings.storage.url:
                 with closing(working_copy(database, place.home, settings)) as copies:
-                    texts += copies.change_former(redactor.text)
+                    texts += copies.change_former(lambda text: with_changed_words(text, redactor.text))
         finally:  # even if nothing was left to redact: an earlier call may have been killed here
             database.compact()
         # Delete the index again: a running program may have indexed a text before it was rewritten.
         _delete_index(place.home / "index")
-    left = tuple(str(path) for path in _others(place, documents) if redactor.places(_read(path)))
+    left = tuple(str(path) for path in _others(place, documents) if redactor.places(_words_in(path)))
     return RedactionResult(texts=texts, files=len(files), left=left)
 
 
@@ -222,5 +225,5 @@ def _others(place: Place, documents: Collection[Path]) -> list[Path]:
     return sorted(path for path in found.difference(documents) if path.is_file() and not path.is_symlink())
 
 
-def _read(path: Path) -> str:
-    return decode(path.read_bytes())
+def _words_in(path: Path) -> str:
+    return words_of_document(decode(path.read_bytes()))

@@ -15,7 +15,9 @@ from orchestra_mem.core.documents.markdown import (
     front_matter_fault,
     join_blocks,
     split_blocks,
+    with_changed_words,
     without_front_matter,
+    words_of_document,
 )
 from tests.builders import cases
 from tests.timing import assert_linear, spent_s
@@ -157,6 +159,17 @@ def test_front_matter_says_to_yaml_what_was_meant(fields: dict[str, str]) -> Non
     assert front_matter_fault(text) is None
     read = yaml.load(text.removeprefix("---\n").removesuffix("---\n"), Loader=yaml.BaseLoader)
     assert read == fields
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), PLAIN, min_size=1, max_size=4), DOCUMENTS)
+def test_changed_words_leave_front_matter_valid(fields: dict[str, str], body: str) -> None:
+    """A change of a document's words keeps its lines, its valid front matter, and the time of writing."""
+    text = front_matter({"written": "2026-05-04T10:11:12+00:00", **fields}) + body
+    assert with_changed_words(text, str) == text
+    assert words_of_document(text).count("\n") == text.count("\n")
+    changed = with_changed_words(text, lambda words: words.replace("a", "[a:b] ").replace("2026", "[year]"))
+    assert front_matter_fault(changed) is None
+    assert "\nwritten: 2026-05-04T" in changed or "written" in fields
 
 
 @pytest.mark.parametrize("line", cases("lines_to_repeat"))

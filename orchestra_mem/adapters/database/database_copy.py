@@ -7,7 +7,7 @@ import json
 import sqlite3
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from orchestra_mem.adapters.database.connection import Database
 from orchestra_mem.core.catalog.tags import tag_key
+from orchestra_mem.core.documents.markdown import with_changed_words, words_of_document
 from orchestra_mem.core.work.wording import search_text
 from orchestra_mem.errors import StorageError
 from orchestra_mem.serialize import dump_json
@@ -121,6 +122,7 @@ Change = Callable[[Json], Json]
 
 # Compressed former texts of documents, as merge bases for open editors; each write adds one.
 PACKED = "documents_left"
+_DOCUMENTS = "shared_files"
 
 
 class StoredText(NamedTuple):
@@ -158,14 +160,15 @@ def stored_texts(database: SqlDatabase) -> Iterator[StoredText]:
         for row, *values in database.rows(f"SELECT {names} FROM {free.table} WHERE {free.where} ORDER BY {key}"):
             for column, stored in zip(texts, values, strict=True):
                 if stored:
-                    value = _words(stored, free.keys) if column in free.json else stored
-                    yield StoredText(free, key, column, row, stored, value)
+                    yield StoredText(free, key, column, row, stored, _words(stored, free, column))
 
 
-def _words(stored: str, keys: Sequence[str]) -> Json:
-    """Return a JSON value; with `keys`, the list of their values in the JSON object."""
+def _words(stored: str, free: FreeText, column: str) -> Json:
+    """Return the words in a column: of JSON its value, or the list of the values of `keys`; of a document its words."""
+    if column not in free.json:
+        return words_of_document(stored) if free.table == _DOCUMENTS else stored
     value = json.loads(stored)
-    return [value.get(key) for key in keys] if keys else value
+    return [value.get(key) for key in free.keys] if free.keys else value
 
 
 def former_texts(database: SqlDatabase) -> Iterator[tuple[int, str | None]]:
@@ -181,11 +184,11 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
     """Apply `change` to the words of people and agents in one transaction; return the number of changed texts.
 
     Shared documents are skipped: they need a new revision, which the document store writes. A former text of a document
-    is deleted instead of changed. The old texts remain in the file until it is compacted.
+    whose words it would change is deleted. The old texts remain in the file until it is compacted.
     """
     count = 0
     with database.transaction("redact") as connection:
-        for text in [each for each in stored_texts(database) if each.free.table != "shared_files"]:
+        for text in [each for each in stored_texts(database) if each.free.table != _DOCUMENTS]:
             changed = change(text.value)
             if changed != text.value:
                 query = f'UPDATE {text.free.table} SET "{text.column}" = ? WHERE {text.key} = ? AND "{text.column}" = ?'
@@ -193,7 +196,7 @@ def rewrite(database: SqlDatabase, change: Change) -> int:
                 _derive(database, text)
                 count += 1
         for number, former in former_texts(database):
-            if former is None or change(former) != former:
+            if former is None or with_changed_words(former, lambda words: str(change(words))) != former:
                 connection.execute(f"DELETE FROM {PACKED} WHERE id = ?", (number,))
                 count += 1
     return count

@@ -37,6 +37,10 @@ FRONT = re.compile(
 _PLAIN = re.compile(
     r"(?!(?i:true|false|yes|no|on|off|null|y|n)\Z)(?:[A-Za-z](?:[\w ./-]*[\w./-])?|\d+|\d{4}-\d\d-\d\dT[\d:.+-]+)"
 )
+# Fields of the front matter without words of people.
+_MEMORYS = re.compile(
+    r"^(?:format|document|session|started|status|written|updated|ledger|writer|revision):[^\r\n]*", re.MULTILINE
+)
 _FIELD = re.compile(r"(?P<key>[A-Za-z_][\w-]*):(?:[ \t]+(?P<value>.*?))?[ \t]*\r?$")
 # Lines that may affect headings. The lookahead makes the search four times as fast on a text with few such lines.
 _MARK = re.compile(
@@ -221,6 +225,35 @@ def without_front_matter(text: str) -> str:
     """Return a document without its front matter, as people and models read it."""
     front = FRONT.match(text)
     return text[front.end() :].lstrip("\r\n") if front else text
+
+
+def words_of_document(text: str) -> str:
+    """Return a document with the same lines, of which those that only the memory reads are empty."""
+    front = FRONT.match(text)
+    if front is None:
+        return text
+    return f"{text[: front.start('body')]}{_MEMORYS.sub('', front['body'])}{text[front.end('body') :]}"
+
+
+def with_changed_words(text: str, change: Callable[[str], str]) -> str:
+    """Apply a change to a document's words; valid front matter stays so, and keeps what only the memory reads."""
+    front = FRONT.match(text)
+    if front is None:
+        return change(text)
+    start, end = front.span("body")
+    fields = "\n".join(
+        row if _MEMORYS.match(row) else _changed_field(row, change) for row in text[start:end].split("\n")
+    )
+    return f"{text[:start]}{fields}{text[end : front.end()]}{change(text[front.end() :])}"
+
+
+def _changed_field(row: str, change: Callable[[str], str]) -> str:
+    if (changed := change(row)) == row or not _FIELD.match(row):
+        return changed
+    if (field := _FIELD.match(changed)) is None:  # the key has changed: a comment is valid YAML
+        return f"# {changed}"
+    value = field["value"] or ""
+    return changed if value[:1] in ("", '"', "'") else f"{field['key']}: {_scalar(value)}"
 
 
 def legible(text: str) -> str:
