@@ -156,8 +156,9 @@ def measure(options: Options, report: Report) -> None:
     _share(report, "done_share", [verdict.read.understood for verdict in verdicts], "read completely by the grammar")
     _share(report, "done_right", [verdict.right for verdict in done], "of these")
     _share(report, "action_right", [verdict.action_right for verdict in verdicts], "all actions, in order")
-    fresh = [judge(record, read_line(record["line"])).right for record in load_records("test-fresh")]
-    _share(report, "right_fresh", fresh, "the same of five hasty, dictating and foreign writers")
+    for split, who in (("fresh", "five hasty, dictating and foreign writers"), ("daily", "five daily users")):
+        rights = [judge(record, read_line(record["line"])).right for record in load_records(f"test-{split}")]
+        _share(report, f"right_{split}", rights, f"the same of {who}")
     groups: dict[str, list[bool]] = defaultdict(list)
     for verdict in verdicts:
         groups[f"writer_{verdict.record['writer']}"].append(verdict.right)
