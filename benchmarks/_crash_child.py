@@ -10,7 +10,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +25,7 @@ from orchestra_mem.model_types import Message
 from orchestra_mem.ports import WritePoint
 from orchestra_mem.testing import ScriptedModel
 from orchestra_mem.work_types import WorkKind, WorkStatus
+from tests.memories import Clock
 
 # Small limits, so that spills, refreshes, compactions and merges of summaries happen within dozens of operations.
 CONFIG = {
@@ -48,7 +49,7 @@ CONFIG = {
 }
 # Steps that damage the end of the live document, which must then be repaired.
 SPOILING = ("tear", "section", "line")
-START = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
+START, STEP_S = datetime(2025, 3, 1, 9, 0, tzinfo=UTC), 3
 _COUNTER = open_counter("estimate")
 
 
@@ -73,18 +74,6 @@ class Doom:
             return f"after {self.after_s * 1000:.0f} ms{saving}"
         torn = f", {self.torn:.0%} written" if self.torn < 1 else ""
         return (f"{self.point or 'any point'} #{self.nth}{torn}" if self.nth else "not killed") + saving
-
-
-class Clock:
-    """A clock that advances by some seconds with each reading."""
-
-    def __init__(self, start: datetime) -> None:
-        self.now = start
-
-    def __call__(self) -> datetime:
-        """Return the time; each call returns a later one."""
-        self.now += timedelta(seconds=3)
-        return self.now
 
 
 class Wire:
@@ -175,7 +164,7 @@ class Worker:
 
     def work(self, plan: Sequence[str]) -> None:
         """Do the steps in order."""
-        clock = Clock(self.start)
+        clock = Clock(self.start, step_s=STEP_S)
         memory = open_here(self.project, clock, write_point=self.point)
         self.tell("opened")
         for number, step in enumerate(plan):

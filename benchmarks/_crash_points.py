@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks._crash_child import START, Clock, Doom, Reaper, Worker, open_here
+from benchmarks._crash_child import START, STEP_S, Doom, Reaper, Worker, open_here
 from benchmarks._crash_person import Person
 from orchestra_mem.build import HOME
 from orchestra_mem.ports import WritePoint
+from tests.memories import Clock
 
 PACKAGE = Path(__file__).resolve().parents[1] / "orchestra_mem"
 DURABILITIES = ("normal", "full")
@@ -97,7 +98,7 @@ def known_points(durability: str, parent: str | None) -> Points:
         folder = Path(project)
         old = be_born(folder, durability)
         birth: Counter[str] = Counter()
-        open_here(folder, Clock(START), write_point=_counting(birth)).close()
+        open_here(folder, Clock(START, step_s=STEP_S), write_point=_counting(birth)).close()
         old.unlink()
         person = Person(folder / HOME, random.Random("dry"))
         # The first flush and the start after it finish the handling of the old document.

@@ -13,13 +13,14 @@ import re
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from orchestra_mem.core.documents.conflicts import faults
 from orchestra_mem.core.documents.markdown import front_matter_fault, split_blocks
-from orchestra_mem.types import DocumentName
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepStatus
 
 OWN_SECTION = "Notes by Hand"
 # Sections in which a person's list item becomes a fact, and templates of such items.
@@ -351,3 +352,21 @@ def problems(name: DocumentName, text: str) -> list[str]:
     if not text.endswith("\n"):
         found.append("it does not end with a line break")
     return found
+
+
+def lost_facts(facts: Sequence[MustKeep], removed: Collection[int], text: str) -> Iterator[str]:
+    """Yield what is wrong with facts of operations that nobody removed.
+
+    Args:
+        facts: All facts of a memory.
+        removed: Numbers of the facts that persons removed.
+        text: The documents.
+    """
+    shown = {int(found) for found in NUMBER.findall(text)}
+    for fact in facts:
+        if not fact.operation or fact.id in removed:
+            continue
+        if fact.status is MustKeepStatus.REMOVED:
+            yield f"K{fact.id} ({fact.text}) is removed, but nobody removed it"
+        elif fact.status is MustKeepStatus.STANDING and fact.id not in shown:
+            yield f"K{fact.id} ({fact.text}) is active in the ledger, but in no document"

@@ -29,12 +29,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks._crash_child import SPOILING, START, Clock, Doom, Wire, live, open_here, take
+from benchmarks._crash_child import SPOILING, START, STEP_S, Doom, Wire, live, open_here, take
 from benchmarks._crash_person import Person, examine_edits
 from benchmarks._crash_points import DURABILITIES, Points, be_born, kinds_in_code, known_points, steps
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._survival import Violation, examine, examine_work
 from orchestra_mem.build import HOME
+from tests.memories import Clock
 
 TARGETS: dict[str, Target] = {
     "kills": (">=", 2_000),
@@ -195,7 +196,7 @@ class Round:
         self.lives += 1
         before = len(self.violations)
         try:
-            with open_here(self.project, Clock(self._now)) as memory:
+            with open_here(self.project, Clock(self._now, step_s=STEP_S)) as memory:
                 said, notes = self.person.said, self.person.notes
                 missing = said.removed | said.unseen
                 self._note(

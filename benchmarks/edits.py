@@ -42,7 +42,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks._edits import ITEMS, MACHINE, NUMBER, PERSON, Person, standing, tokens
+from benchmarks._edits import ITEMS, MACHINE, PERSON, Person, lost_facts, standing, tokens
 from benchmarks._edits_machine import CONFIG, COUNTER, LONGEST_PAUSE_S, Running, Seen
 from benchmarks._harness import Options, Report, Target, run, say
 from benchmarks._merges import merge_ms
@@ -52,7 +52,7 @@ from orchestra_mem.core.documents.markdown import join_blocks, split_blocks
 from orchestra_mem.core.documents.merge import merge
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.ports import TokenCounter
-from orchestra_mem.types import DocumentName, MustKeep, MustKeepStatus, VersionReason
+from orchestra_mem.types import DocumentName, MustKeep, VersionReason
 
 TARGETS: dict[str, Target] = {
     "person_lines_lost": ("<=", 0),
@@ -134,14 +134,7 @@ class Life:
     def _machine_lost(self, texts: dict[DocumentName, str], facts: Sequence[MustKeep]) -> Iterator[str]:
         known = {token for fact in facts for token in MACHINE.findall(fact.text)}
         yield from (f"{token} was recorded, but no fact has it" for token in self.seen.recorded if token not in known)
-        shown = {int(found) for text in texts.values() for found in NUMBER.findall(text)}
-        for fact in facts:
-            if not fact.operation or fact.id in self.person.numbers:
-                continue
-            if fact.status is MustKeepStatus.REMOVED:
-                yield f"K{fact.id} ({fact.text}) is removed, but nobody removed it"
-            elif fact.status is MustKeepStatus.STANDING and fact.id not in shown:
-                yield f"K{fact.id} ({fact.text}) is active in the ledger, but in no document"
+        yield from lost_facts(facts, self.person.numbers, "".join(texts.values()))
 
     def _twice(self, texts: dict[DocumentName, str]) -> Iterator[str]:
         for name, text in texts.items():

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks._edits import MACHINE, NUMBER, OWN_SECTION, PERSON, Person, Save, standing, tokens
+from benchmarks._edits import MACHINE, OWN_SECTION, PERSON, Person, Save, lost_facts, standing, tokens
 from benchmarks._edits_machine import CONFIG, COUNTER, Running, Seen
 from benchmarks._harness import Options, Report, Target, run, say
 from orchestra_mem.build import HOME, open_memory
-from orchestra_mem.types import DocumentName, MustKeep, MustKeepStatus
+from orchestra_mem.types import DocumentName, MustKeep
 from tests.postgres_server import PostgresServer
 
 TARGETS: dict[str, Target] = {
@@ -142,18 +142,12 @@ class Life:
         text = "".join(self.places[0].texts().values())
         saves = sorted((save for place in self.places for save in place.person.saves), key=lambda save: save.at)
         removed = {number for place in self.places for number in place.person.numbers}
-        shown = {int(each) for each in NUMBER.findall(text)}
         known = {token for fact in facts for token in MACHINE.findall(fact.text + fact.found)}
         lost = [token for place in self.places for token in place.seen.recorded if token not in known]
-        for fact in facts:
-            if fact.operation and fact.id not in removed:
-                gone = fact.status is MustKeepStatus.REMOVED
-                if gone or (fact.status is MustKeepStatus.STANDING and fact.id not in shown):
-                    lost.append(f"K{fact.id} ({fact.text}) is {'removed' if gone else 'in no document'}")
         self.found = {
             "person_lines_lost": list(_lost(saves, text)),
             "deleted_lines_returned": list(_returned(saves, self.places[0].texts())),
-            "machine_changes_lost": lost,
+            "machine_changes_lost": [*lost, *lost_facts(facts, removed, text)],
             "unparseable": [each for place in self.places for each in place.person.unparseable],
             "unequal": list(_unequal([place.project / HOME for place in self.places])),
             "errors": [each for place in self.places for each in place.seen.errors],

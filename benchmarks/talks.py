@@ -34,12 +34,14 @@ from orchestra_mem.orchestrator import Orchestrator, Outcome, Reply
 from orchestra_mem.orchestrator.resolving import speaker
 from orchestra_mem.types import OperationFilter
 from orchestra_mem.work_types import WorkItem
+from tests.memories import Clock
 
 TARGETS: dict[str, Target] = {"wrong_changes": ("<=", 0.005), "end_states_right": (">=", 0.75)}
 DATA = Path(__file__).resolve().parent / "data" / "talks.jsonl"
 EXPECTATIONS = ("made", "then", "tells", "nothing", "asks", "remembers")
 _MISSES = "--misses"
-_BETWEEN_LINES, _THINKING = timedelta(seconds=20), timedelta(milliseconds=5)
+_BEGIN = datetime(2026, 3, 2, 9, tzinfo=UTC)
+_BETWEEN_LINES, _STEP_S = timedelta(seconds=20), 0.005  # between two readings of the clock
 _WORD = re.compile(r"\w+")
 _FIELDS = ("status", "assignee", "priority", "parent", "waits_for", "title")
 NO = -1
@@ -77,18 +79,6 @@ class Verdict:
         return not (self.faults or self.wrong)
 
 
-class Clock:
-    """A clock that advances a moment with each reading, and further between lines."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 2, 9, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        """Return the current time, after advancing it."""
-        self.now += _THINKING
-        return self.now
-
-
 def load_talks(path: Path = DATA) -> list[Talk]:
     """Read the dialogues.
 
@@ -113,7 +103,7 @@ class Stage:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._clock = Clock()
+        self._clock = Clock(_BEGIN, step_s=_STEP_S)
         self._memory = open_memory(folder, clock=self._clock)
         self._orchestrator = Orchestrator(self._memory, clock=self._clock)
         self._ids: dict[str, int] = {}

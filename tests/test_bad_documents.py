@@ -274,7 +274,8 @@ def test_damage_is_told_once_served_left_alone_and_heals(
             assert damage.served == (MINE.encode() in path.read_bytes())
         messages = [record.getMessage() for record in caplog.records if str(path) in record.getMessage()]
         assert len(messages) <= (0 if kind in ALLOWED else 2), messages
-        assert len(set(_without_lines(messages))) == len(messages), "told twice"
+        said = {message.partition(".md")[2].lstrip(":0123456789") for message in messages}
+        assert len(said) == len(messages), "told twice"
         damaged = path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else ""
         _mend(path, good if damage.left else damage.mend(damaged, good))
         assert SERVED in memory.get_orchestrator_context("test").render()
@@ -343,10 +344,6 @@ def _line(path: Path, kind: str) -> int:
         return lines.index(b"---", 1) + 2
     mine = next((number for number, line in enumerate(lines, 1) if line.startswith(MINE.encode())), 0)
     return mine + (kind == "half a marker")
-
-
-def _without_lines(messages: list[str]) -> list[str]:
-    return [message.partition(".md")[2].lstrip(":0123456789") for message in messages]
 
 
 @pytest.mark.parametrize("document", [DocumentName.PROJECT_STATE, SESSION])

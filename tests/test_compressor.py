@@ -68,7 +68,8 @@ def compressor(model: ScriptedModel | None = None, trials: TrialLog | None = Non
     return MemoryCompressor(model, counter=WORDS, clock=Clock(), trials=trials, timeout_s=5)
 
 
-def _material(operations: Sequence[Operation]) -> Material:
+def drafted(operations: Sequence[Operation], target_tokens: int) -> tuple[Material, Draft]:
+    """The material of operations, and its extract within a number of words."""
     sources = [
         Source(
             operation=op.id, time=op.timestamp, type=op.type, text=plain_text(op), tokens=len(plain_text(op).split())
@@ -76,12 +77,7 @@ def _material(operations: Sequence[Operation]) -> Material:
         for op in operations
     ]
     facts = [fact for found in find_in_operations(operations) for fact in found]
-    return Material.of_operations(sources, facts, numbered=False)
-
-
-def drafted(operations: Sequence[Operation], target_tokens: int) -> tuple[Material, Draft]:
-    """The material of operations, and its extract within a number of words."""
-    material = _material(operations)
+    material = Material.of_operations(sources, facts, numbered=False)
     return material, draft_of(material, target_tokens=target_tokens, counter=WORDS)
 
 

@@ -161,11 +161,6 @@ def test_every_make_target_that_is_mentioned_exists() -> None:
     assert set(re.findall(r"echo 'make ([a-z-]+)", makefile)) <= targets
 
 
-def test_the_reference_is_what_the_code_says() -> None:
-    """The generated reference is up to date; otherwise run `python tools/reference.py`."""
-    assert reference.main(["--check"]) == 0
-
-
 def test_what_the_pages_name_is_there() -> None:
     """Every link of the README and every script or test that a page names exists; `make docs` checks other links."""
     for target in re.findall(r"\]\(([^)]+)\)", README):

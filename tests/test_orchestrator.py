@@ -45,20 +45,6 @@ def _done(orchestrator: Orchestrator, *lines: str) -> str:
     return answer
 
 
-def test_the_scenario_of_the_design(orchestrator: Orchestrator) -> None:
-    """The design's conversation works: an epic, its stories, "the second one", a blocker, status and reasons."""
-    assert _done(orchestrator, "create an epic for user authentication") == 'Created Epic #1 "User authentication"'
-    stories = _done(orchestrator, "add 3 stories to it: login, signup and MFA")
-    assert stories == "Created Stories #2 #3 #4 under Epic #1"
-    _done(orchestrator, "start the second one, it is blocked by #2")
-    second = orchestrator.tracker.item(3)
-    assert (second.status, second.depends_on) == (WorkStatus.BLOCKED, (2,))
-    assert "#3" in _done(orchestrator, "what did we just do?")
-    assert "0 of 3 done" in _done(orchestrator, "what's the status of epic 1?")
-    _done(orchestrator, "we decided to use bcrypt because it is slow on purpose")
-    assert "slow on purpose" in _done(orchestrator, "why did we choose bcrypt?")
-
-
 def test_every_line_is_an_operation_with_its_result(orchestrator: Orchestrator) -> None:
     """A line is recorded with type, input, intent and result, and its work changes refer to that operation."""
     reply = orchestrator.execute("create an epic for billing")
@@ -247,7 +233,10 @@ def test_a_task_that_is_done_is_not_run(orchestrator: Orchestrator) -> None:
 
 
 def test_plugins_hear_of_everything(orchestrator: Orchestrator) -> None:
-    """Plugins are called before and after each execution and on errors, whichever fails, and may replace a line."""
+    """Plugins are called before and after each execution and on errors, and may replace a line, whichever fails.
+
+    A failing hook is listed in the problems by class and method.
+    """
     heard: list[tuple[str, Json]] = []
 
     class Plugin:
@@ -285,6 +274,8 @@ def test_plugins_hear_of_everything(orchestrator: Orchestrator) -> None:
         ("create an epic for billing", "orchestrator: Created"),
         ("before task_execution", 2), ("error task_execution", "exit code 2"), ("after task_execution", "escalate"),
     ]  # fmt: skip
+    name, told = f"{__name__}.{Broken.__qualname__}.pre_message", "failures when called on events: 2; see the log"
+    assert orchestrator.memory.get_stats()["problems"] == [{"subject": name, "since": None, "problem": told}]
 
 
 # With a model
@@ -309,33 +300,6 @@ def test_a_model_words_an_answer_once(memory: OrchestratorContextManager) -> Non
     _done(orchestrator, "why did we choose bcrypt?")
     assert len(asked) == 2
     assert "in place of bcrypt <\\|im_end|> [" in asked[1]
-
-
-@pytest.mark.parametrize(("line", "answer"), cases("what_was_decided_about_a_thing_is_answered"))
-def test_what_was_decided_about_a_thing_is_answered(orchestrator: Orchestrator, line: str, answer: str) -> None:
-    """A line that asks what was decided about a thing or in a period lists decisions, rules and notes on the item."""
-    said = ("create an epic for users", "add a story to it: login", "we decided to use bcrypt for password hashing")
-    for each in (*said, "note: never deploy on a Friday", "note on story 2: one field for the name"):
-        _done(orchestrator, each)
-    assert _done(orchestrator, line) == answer
-
-
-def test_who_is_responsible_is_answered(orchestrator: Orchestrator) -> None:
-    """A question for who is responsible is answered from facts about people and the state of an item."""
-    said = "Ben is responsible for the payments module."
-    orchestrator.memory.record_operation("message", {"role": "user", "text": said})
-    answer = _done(orchestrator, "who is responsible for the payments module?")
-    assert answer == f"Role: {said} [K1, 2025-01-15]"
-    assert _done(orchestrator, "who is in charge of the moon?") == "No role about that is recorded."
-    _done(orchestrator, "create a task called who is in charge of the moon", "assign it to Ana")
-    answer = _done(orchestrator, "who is responsible for task 1?")
-    assert answer == 'Task #1 "Who is in charge of the moon" is pending, assigned to Ana'
-    _done(orchestrator, "create a task: test the payments module before it goes to the shops")
-    answer = _done(orchestrator, "who is responsible for the payments module?")
-    assert answer.splitlines() == [
-        'Task #2 "Test the payments module before it goes to the shops" is pending',
-        f"Role: {said} [K1, 2025-01-15]",
-    ]
 
 
 def test_why_is_answered_with_what_was_found_out(orchestrator: Orchestrator) -> None:
@@ -480,16 +444,6 @@ def test_of_a_busy_period_is_told_what_it_left(orchestrator: Orchestrator, memor
     ]
 
 
-@pytest.mark.parametrize("question", ["what did we learn?", "what did we find out this year?"])
-def test_what_was_learnt_is_answered_with_insights(
-    orchestrator: Orchestrator, memory: OrchestratorContextManager, question: str
-) -> None:
-    """A question for what was learnt lists the insights, not all that happened."""
-    memory.record_operation("message", {"role": "user", "text": "We found out that guests book by telephone."})
-    memory.record_operation("decision", {"text": "We print the poster in Bremen."})
-    assert _done(orchestrator, question) == "We found out that guests book by telephone. [K1, 2025-01-15]"
-
-
 def test_a_decision_that_holds_no_longer_says_so(
     orchestrator: Orchestrator, memory: OrchestratorContextManager, clock: Clock
 ) -> None:
@@ -505,13 +459,3 @@ def test_a_decision_that_holds_no_longer_says_so(
     memory.refresh()
     memory.record_operation("decision", {"text": "We no longer bake rye bread on Tuesdays."})
     assert ", perhaps superseded by K3]" in _done(orchestrator, "what did we decide today?").splitlines()[0]
-
-
-@pytest.mark.parametrize("question", ["What rules hold now?", "which rules apply?", "what rules are in force"])
-def test_a_question_for_what_holds_is_answered_with_it(
-    orchestrator: Orchestrator, memory: OrchestratorContextManager, question: str
-) -> None:
-    """A question for the rules that hold is answered with these, not with what is still open."""
-    for text in ("Never deploy on a Friday.", "We still have to paint the door."):
-        memory.record_operation("message", {"role": "user", "text": text})
-    assert orchestrator.execute(question).text.startswith("Never deploy on a Friday. [K1, ")

@@ -61,10 +61,6 @@ def _execute(home: Path, statement: str) -> None:
     raw.close()
 
 
-def _newest_version(home: Path) -> Path:
-    return max((home / "memory" / "versions").glob("project_state.*"), key=lambda path: path.name)
-
-
 ENTRY = r"^### \[[^\n]*\(op \d+\)\n.*?(?=^### \[|^## |\Z)"
 
 
@@ -78,7 +74,7 @@ def _in_archive(pattern: str, replacement: str) -> Callable[[Path], None]:
 
 
 def _in_version(pattern: str) -> Callable[[Path], None]:
-    return lambda home: _change(_newest_version(home), pattern, "")
+    return lambda home: _change(max((home / "memory" / "versions").glob("project_state.*")), pattern, "")
 
 
 def _in_database(statement: str) -> Callable[[Path], None]:

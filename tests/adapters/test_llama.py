@@ -296,17 +296,6 @@ def test_it_is_let_go_when_idle_and_loaded_again(smollm_gguf: Path, tmp_path: Pa
         path.symlink_to(smollm_gguf)
 
 
-def test_closing_ends_what_is_under_way(small: LlamaModel) -> None:
-    """Closing a model cancels the answer in progress."""
-    with ThreadPoolExecutor(1) as threads:
-        running = threads.submit(small.generate, [Message(role=Role.USER, text=SENTENCE * 40)], max_tokens=500)
-        until(lambda: small.loaded)
-        time.sleep(0.1)
-        small.close()
-        assert running.result().finish is Finish.CANCELLED
-    assert not small.loaded
-
-
 def test_threads_share_it(small: LlamaModel) -> None:
     """Threads share a model one at a time, and each gets its own answer; a cancelled waiter gets none."""
     texts = ["red", "blue", "green"]

@@ -282,41 +282,30 @@ LM_STUDIO = {"data": [{"id": "qwen3", "max_context_length": 131_072, "loaded_con
 
 
 @pytest.mark.parametrize(
-    ("told", "window"),
+    ("model", "told", "fails", "window"),
     [
-        ({"/api/ps": OLLAMA}, 32_768),
-        ({"/api/v0/models": LM_STUDIO}, 6_144),
-        ({"/v1/models": {"data": [{"id": "qwen3", "max_model_len": 16_384}]}, "/api/ps": OLLAMA}, 16_384),
-        ({"/v1/models": {"data": [{"id": "qwen3"}]}, "/api/ps": {"models": []}}, 8_192),
-        ({"/api/ps": {"models": [OTHER]}, "/api/v0/models": "no"}, 8_192),
+        ("qwen3", {"/api/ps": OLLAMA}, 0, 32_768),
+        ("qwen3", {"/api/v0/models": LM_STUDIO}, 0, 6_144),
+        ("qwen3", {"/v1/models": {"data": [{"id": "qwen3", "max_model_len": 16_384}]}, "/api/ps": OLLAMA}, 0, 16_384),
+        ("qwen3", {"/v1/models": {"data": [{"id": "qwen3"}]}, "/api/ps": {"models": []}}, 0, 8_192),
+        ("qwen3", {"/api/ps": {"models": [OTHER]}, "/api/v0/models": "no"}, 0, 8_192),
+        ("qwen3", {"/v1/models": {"data": []}}, 500, 8_192),
+        ("", {"/api/ps": OLLAMA}, 0, 8_192),
     ],
 )
 def test_the_window_of_a_loaded_model_is_asked_for(
-    url: str, llama: Counting, told: dict[str, Any], window: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """vLLM, Ollama and LM Studio report the window of a loaded model in their lists; else the setting counts."""
+    url: str, llama: Counting, model: str, told: dict[str, Any], fails: int, window: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """vLLM, Ollama and LM Studio report the window of a loaded model in their lists; else the setting counts.
+
+    A server may fail at the lists of others. Without a name, a window counts only if all loaded models have it: one of
+    them may be for embeddings.
+    """
     llama.served = {*told}
+    llama.refuse = lambda path, body: fails if path.startswith("/api/") else 0
     monkeypatch.setattr(llama, "questions", lambda path, body: told[path])
-    assert OpenAiModel(Server(url), model="qwen3").context_tokens == window
-
-
-def test_of_several_loaded_models_none_is_taken_for_the_default(
-    url: str, llama: Counting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without a name, a window counts only if all loaded models have it: one of them may be for embeddings."""
-    llama.served = {"/api/ps"}
-    monkeypatch.setattr(llama, "questions", lambda path, body: OLLAMA)
-    assert OpenAiModel(Server(url)).context_tokens == 8_192
-
-
-def test_a_server_may_fail_at_addresses_that_it_lacks(
-    url: str, llama: Counting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A server that fails where another has a list is used with the setting's window."""
-    llama.served = {"/v1/models"}
-    llama.refuse = lambda path, body: 500 if path.startswith("/api/") else 0
-    monkeypatch.setattr(llama, "questions", lambda path, body: {"data": []})
-    assert OpenAiModel(Server(url), model="qwen3").context_tokens == 8_192
+    assert OpenAiModel(Server(url), model=model).context_tokens == window
 
 
 def test_usage_that_cannot_be_is_noticed(url: str, llama: Counting) -> None:

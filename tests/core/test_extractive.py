@@ -100,21 +100,6 @@ def test_a_weight_of_nought_leaves_a_passage_out_and_a_high_one_brings_it_in() -
     assert [found.key for found in extract(high, budget=len("- ") + len(low[1].text) + 3)] == [2]
 
 
-def test_what_an_agent_says_wins_over_the_code_that_it_reads() -> None:
-    """Lines of code, logs and numbered listings are chosen only if there is no prose."""
-    code = "\n".join(
-        (
-            "109\u2192func appendRemainingParts(result string, parts []string) string {",
-            "2026/02/16 11:30:51 INFO GenerateAgentSession: Built exchanges count=0",
-            "216: paths := extractPathHints(input, workspaceRoot)",
-        )
-    )
-    said = "The heredoc handler consumes the entire line, so redirects after it are missed."
-    both = [Passage(key=1, text=code), Passage(key=2, text=said, speaker="agent")]
-    assert [found.key for found in extract(both, budget=130)] == [2]
-    assert extract(both[:1], budget=130)
-
-
 @pytest.mark.parametrize("mark", ["", "[ ] ", "[x] "])
 def test_a_task_with_a_box_is_read_as_one_without(mark: str) -> None:
     """The box of a task does not make it code: it is chosen over what says less."""
@@ -124,14 +109,19 @@ def test_a_task_with_a_box_is_read_as_one_without(mark: str) -> None:
 
 
 def test_rarity_does_not_win_over_language() -> None:
-    """Prose is chosen over hashes, encoded data, code and traces, though their words are the rarest."""
+    """Prose is chosen over hashes, encoded data, code, logs and traces, though their words are the rarest.
+
+    Where there is no prose, they are chosen.
+    """
     data = base64.b64encode(hashlib.sha512(b"1").digest() * 3).decode()
     listing = "\n".join(hashlib.sha256(bytes([i])).hexdigest() for i in range(20))
     code = "```py\nfor i in range(10): x[i] = fn(i) + qz\nreturn {k: v for k, v in zip(a, b)}\n```"
+    numbered = "109\u2192func appendRemainingParts(parts []string) {\n2026/02/16 11:30:51 INFO Built exchanges count=0"
     talk = "The migration failed on the second shard because the disk was full. We decided to halve the batch size."
     source = [
         Passage(key=1, text=f"{listing}\n{data}"),
         Passage(key=2, text=f"{code}\n{talk}\n{code}"),
+        Passage(key=4, text=numbered),
         Passage(key=3, text='  File "/srv/app.py", line 3, in <module>\n    run({"a": 1});\nValueError: bad shard id'),
     ]
     text = render(extract(source, budget=170))
@@ -140,6 +130,9 @@ def test_rarity_does_not_win_over_language() -> None:
     assert data[:20] not in text
     assert hashlib.sha256(b"\x00").hexdigest() not in text
     assert "qz" not in text
+    assert "appendRemainingParts" not in text
+    assert "exchanges" not in text
+    assert extract([Passage(key=4, text=numbered)], budget=170)
 
 
 def test_a_part_of_an_over_long_word_is_not_taken() -> None:

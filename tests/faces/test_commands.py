@@ -199,15 +199,6 @@ def test_ops_filters_by_each_condition(filled: Any, filters: list[str], expected
     assert [op["id"] - 1 for op in filled.json("ops", *filters)] == expected
 
 
-def test_ops_of_a_session_by_the_beginning_of_its_id(filled: Any) -> None:
-    """`ops --session` takes the beginning of a session's id as `sessions` shows it."""
-    filled("flush")
-    filled("record", "note", '"later"')
-    first, second = filled.json("sessions")
-    assert len(filled.json("ops", "--session", first["id"][:8], "--limit", "0")) == 60
-    assert [op["data"] for op in filled.json("ops", "--session", second["id"])] == ["later"]
-
-
 def test_ops_shows_a_table_that_fits(filled: Any) -> None:
     """`ops` prints a line per operation within 80 columns, clips long data, and says how to see more."""
     lines = filled("ops", "--limit", "5").splitlines()

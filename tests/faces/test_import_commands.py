@@ -67,17 +67,12 @@ def test_of_a_session_that_goes_on_the_rest_is_recorded_later(run: Any, tmp_path
         run("import", file, "--as", "transcripts")
     found = [json.dumps(op["data"], sort_keys=True) for op in run.json("ops", "--limit", "0")]
     assert len(set(found)) == len(found)
-    run("import", file, "-C", _empty(tmp_path / "other"))
-    at_once = {
-        json.dumps(op["data"], sort_keys=True) for op in run.json("ops", "--limit", "0", "-C", tmp_path / "other")
-    }
+    other = tmp_path / "other"
+    other.mkdir()
+    run("import", file, "-C", other)
+    at_once = {json.dumps(op["data"], sort_keys=True) for op in run.json("ops", "--limit", "0", "-C", other)}
     assert at_once <= set(found)
     assert all('"input"' in each for each in set(found) - at_once)
-
-
-def _empty(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 def test_a_dry_run_says_what_would_come_and_changes_nothing(run: Any, source: Path) -> None:
@@ -137,14 +132,6 @@ def test_a_changed_file_is_its_next_version(run: Any, source: Path) -> None:
         ("Never push to main", 1, MustKeepStatus.SUPERSEDED), (commits, 1, MustKeepStatus.SUPERSEDED),
         ("Push to main only after a review", 2, MustKeepStatus.SUPERSEDED), (commits, 2, MustKeepStatus.SUPERSEDED),
     }  # fmt: skip
-
-
-def test_a_fault_is_told_by_file_and_line_and_the_rest_is_recorded(run: Any, source: Path) -> None:
-    """A damaged line is reported by file and line, the rest is recorded, and the exit code is 1."""
-    with (source / "a.jsonl").open("a") as file:
-        file.write("{damaged\n")
-    done = run.json("import", source, exit_code=1)
-    assert (done["recorded"], [each["place"] for each in done["faults"]]) == (23, [f"{source / 'a.jsonl'}:10"])
 
 
 @pytest.mark.parametrize(("arguments", "code", "problem"), cases("what_cannot_be_imported_is_told"))

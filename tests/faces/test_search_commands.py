@@ -91,10 +91,6 @@ def test_a_search_says_what_is_certain_and_what_is_not(run: Any) -> None:
     assert shown[0] == "No certain hits; perhaps:"
     assert shown[1].startswith("  1  op 1  Decision")
     assert re.fullmatch(r" +likelihood 0\.0[0-3]\d, perhaps", shown[-2])
-    hits = run.json("search", "password hashing")["hits"]
-    assert [(hit["source"], hit["perhaps"], hit["likelihood"] < 0.04) for hit in hits] == [
-        ("op 1", True, True), ("K1", True, True),
-    ]  # fmt: skip
     for text in ("The lamp in the cellar was changed.", "It rained on the harbour.", "Tea was had in the hall."):
         run("record", "note", "--text", text)
     shown = run("search", "bcrypt")

@@ -52,13 +52,6 @@ def test_each_action_has_a_plain_form() -> None:
     assert {intent.action for intent in PLAIN.values()} == set(Action)
 
 
-@pytest.mark.parametrize("line", ["finish 12 and start 13", "finish 12; start 13", "finish 12, then start 13."])
-def test_several_commands_in_a_line(line: str) -> None:
-    """Several plain commands in one line are understood in order."""
-    expected = (_of(Action.FINISH, target="12"), _of(Action.START, target="13"))
-    assert read_line(line) == Parsed(intents=expected, understood=True)
-
-
 CHANGES = [
     line for line, intent in PLAIN.items() if intent.action not in ASKS and "could" not in line and ":" not in line
 ]
@@ -162,13 +155,6 @@ def test_priorities_in_words() -> None:
     """Priorities are recognised in words and numbers, with misspellings, and in phrases such as `not important`."""
     said = ("urgnet", "lowset", "three", "P2", "not important", "bump it up", "soon")
     assert [priority_in(text) for text in said] == ["1", "5", "3", "2", "4", "higher", ""]
-
-
-def test_what_is_not_plain_is_suggested() -> None:
-    """The first suggestion is the likeliest command; small talk yields no suggestion."""
-    read = read_line("hey, I've just finished task 12, so you can tick it off")
-    assert (read.understood, read.nearest[0]) == (False, "finish task 12")
-    assert read_line("thanks a lot, have a nice evening").intents == ()
 
 
 def test_lines_of_strangers(verdicts: list[Verdict]) -> None:

@@ -72,12 +72,6 @@ def test_what_was_decided_on_a_day_is_no_search_for_the_day(memory: Orchestrator
     assert "party" in shell.execute("what did we decide since Saturday?").text
 
 
-def test_there_is_something_to_do_while_an_open_item_stands(memory: OrchestratorContextManager) -> None:
-    """Without work items, the question of what comes next is answered with the open items of the memory."""
-    memory.record_operation("message", {"role": "user", "text": "TODO: call the vet."})
-    assert "call the vet" in Orchestrator(memory).execute("what should I do next?").text
-
-
 def test_a_question_about_another_time_is_not_answered_with_all_times(shell: Orchestrator) -> None:
     """A question about a time that the forms lack is not understood."""
     for line in (

@@ -118,10 +118,3 @@ def test_a_plural_means_every_item(phrase: str) -> None:
     task = WorkItem(id=100, kind=WorkKind.TASK, title="Part", parent=5, created=NOON, changed=NOON)
     many = Items((*WORK, *(replace(task, id=number) for number in range(100, 220))))
     assert len(resolve_text(phrase, Talk(mentions=(), lookup=many)).items) >= 120
-
-
-def test_target_of_an_intent_is_resolved_by_its_text() -> None:
-    """Phrases joined by "and" resolve to all their items; a title matches without an article."""
-    found = resolve_text("the first one and the MFA story", THREE_CREATED)
-    assert [each.id for each in found.items] == [10, 12]
-    assert [each.id for each in resolve_text("hash passwords", NOTHING_SAID).items] == [21]

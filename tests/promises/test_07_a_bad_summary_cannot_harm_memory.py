@@ -31,15 +31,6 @@ def _with_model(folder: Path, model: ScriptedModel | None) -> OrchestratorContex
     return open_memory(folder, config=SMALL, clock=slow_clock(), model=model)
 
 
-def _until_all_is_read(model: ScriptedModel) -> None:
-    """Wait until the background jobs send the model no more prompts."""
-    until(lambda: model.prompts)
-    asked = 0
-    while asked < len(model.prompts):
-        asked = len(model.prompts)
-        time.sleep(0.2)
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_whatever_a_model_says_the_memory_tells_what_was_recorded(tmp_path: Path, name: str) -> None:
     """No summary contains an identifier that its operations lack, and no fact found without a model is missing."""
@@ -51,7 +42,11 @@ def test_whatever_a_model_says_the_memory_tells_what_was_recorded(tmp_path: Path
     with _with_model(tmp_path / "with", model) as memory:
         work(memory, 60)
         memory.refresh()
-        _until_all_is_read(model)
+        until(lambda: model.prompts)
+        asked = 0
+        while asked < len(model.prompts):  # until the background jobs have no more to ask
+            asked = len(model.prompts)
+            time.sleep(0.2)
         memory.refresh()
         assert {fact.text for fact in memory.facts()} >= expected
         for summary in memory.losses():

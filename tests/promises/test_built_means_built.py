@@ -17,7 +17,6 @@ from orchestra_mem import EmbedderError, Orchestrator, OrchestratorContextManage
 from orchestra_mem.build import HOME
 from orchestra_mem.core.context.continuity import FEW_TURNS, MANY_TURNS
 from orchestra_mem.doctor.documents import inspect_index
-from orchestra_mem.hooks import hookimpl
 from orchestra_mem.retrieval.index_worker import Guard
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
 from orchestra_mem.types import DocumentName, MustKeepKind
@@ -299,28 +298,3 @@ def test_the_last_task_executed_is_what_ran_last(tmp_path: Path) -> None:
     assert "Login" in answer
     assert "Draw the page" not in answer
     assert "Ink it" not in answer
-
-
-class Audit:
-    """A plugin whose hook fails."""
-
-    @hookimpl
-    def post_message(self, text: str) -> None:
-        """Fail."""
-        raise RuntimeError(text)
-
-
-def test_a_hook_that_fails_is_named_where_problems_are_told(tmp_path: Path) -> None:
-    """A failing hook is listed in the problems by class and method, and the line is answered all the same."""
-    with open_memory(tmp_path) as memory, Orchestrator(memory) as orchestrator:
-        orchestrator.hooks.add(Audit())
-        assert "Alpha" in orchestrator.execute('create an epic "Alpha"').text
-        problems = memory.get_stats()["problems"]
-    told = "failures when called on events: 1; see the log"
-    assert problems == [{"subject": f"{__name__}.Audit.post_message", "since": None, "problem": told}]
-
-
-def test_a_completed_milestone_is_a_completion(memory: OrchestratorContextManager) -> None:
-    """A completed milestone is recorded as a completion fact, like a completed task or epic."""
-    memory.record_operation("milestone_update", {"milestone": "Beta", "status": "completed"})
-    assert [fact.text for fact in memory.facts(MustKeepKind.COMPLETION)] == ["status: completed (Beta)"]

@@ -57,6 +57,13 @@ class Machine:
         """Return the decision log without its revision number."""
         return _without_revision(self.log)
 
+    def named(self, config: dict[str, Any] | None = None, **project: str) -> str:
+        """Open the memory, maybe with an id or a name in the settings; return the project as the log names it."""
+        with self.open(config={**(config or self.config), **({"project": project} if project else {})}) as memory:
+            memory.refresh()
+        (line,) = [row for row in self.log.read_text("utf-8").split("\n") if row.startswith("project: ")]
+        return line
+
     def edit(self, old: str, new: str) -> None:
         """Replace a text in the decision log, as an editor would."""
         text = self.log.read_text("utf-8")

@@ -334,23 +334,15 @@ def test_a_memory_keeps_its_name_when_it_moves(tmp_path: Path, on_server: dict[s
     laptop.open(config={**in_file, **bread}).close()
     laptop.move({**in_file, **bread}, {**there, **bread})
     desk.project = desk.project.rename(desk.project.with_name("oven"))
-    assert _project_in(desk, there) == _project_in(laptop, there) == 'project: "Bread (ID: 8)"'
+    assert desk.named(there) == laptop.named(there) == 'project: "Bread (ID: 8)"'
     laptop.move(there, beyond)
     (mill := desk.project.with_name("mill")).mkdir()
     other = Machine(mill, {**beyond, "project": {"name": "Mill"}})
-    assert [_project_in(each, other.config) for each in (other, laptop)] == ['project: "Bread (ID: 8)"'] * 2
+    assert [each.named(other.config) for each in (other, laptop)] == ['project: "Bread (ID: 8)"'] * 2
     laptop.move(beyond, in_file)
     laptop.move({**in_file, "project": {"name": "Rolls"}}, beyond)
     shutil.rmtree(mill / ".obra")
-    assert _project_in(other, other.config) == 'project: "Rolls (ID: 8)"'
-
-
-def _project_in(machine: Machine, config: dict[str, Any]) -> str:
-    """Open the memory and return the project as the decision log names it."""
-    with machine.open(config=config) as memory:
-        memory.refresh()
-    (line,) = [row for row in machine.log.read_text("utf-8").split("\n") if row.startswith("project: ")]
-    return line
+    assert other.named(other.config) == 'project: "Rolls (ID: 8)"'
 
 
 def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path, on_server: dict[str, Any]) -> None:
@@ -365,22 +357,6 @@ def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path,
         machine.move(machine.config, SMALL)
     with closing(open_database(machine.project / ".obra", machine.settings(SMALL), moving=True)) as database:
         assert database.value("SELECT count(*) FROM operations") == 12
-
-
-def test_a_persons_own_line_like_the_revisions_stays(tmp_path: Path, on_server: dict[str, Any]) -> None:
-    """A person's own `revision:` line in front matter stays when documents are shared and edited."""
-    laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
-    with laptop.open(config=SMALL) as memory:
-        memory.record_operation("decision", {"text": "We close at noon."})
-        memory.refresh()
-    laptop.edit("---\n\n", "revision: 5\n---\n\n")
-    laptop.move(SMALL, laptop.config)
-    for machine in (laptop, desk, laptop):
-        with machine.open() as memory:
-            memory.record_operation("decision", {"text": f"We close at {len(memory.operations()) + 1}."})
-            memory.refresh()
-        rows = [row for row in machine.log.read_text("utf-8").split("\n") if row.startswith("revision: ")]
-        assert (len(rows), rows[-1]) == (2, "revision: 5")
 
 
 @pytest.mark.parametrize("sessions", [".obra/sessions", ".obra/memory/sessions"])

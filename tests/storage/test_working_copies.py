@@ -33,7 +33,7 @@ from orchestra_mem.faces.records import conflict_records
 from orchestra_mem.faces.views import conflicts_view
 from orchestra_mem.stores.shared_files import SharedFiles
 from orchestra_mem.types import SharedFile
-from tests.memories import SMALL, closed_to_writing, killing, problems_of, work
+from tests.memories import SMALL, closed_to_writing, killing, problems_of
 from tests.postgres_server import PostgresServer
 from tests.processes import python, start
 from tests.promises.test_redaction import SECRET, _leaks
@@ -180,22 +180,6 @@ def test_an_editor_that_never_saw_what_came_takes_nothing_of_it_out(laptop: Mach
         until(lambda: "from the desk" not in desk.text())
         there.refresh()
         assert "from the desk" not in laptop.text()
-
-
-def test_a_machine_that_was_away_merges_when_it_is_back(laptop: Machine, desk: Machine) -> None:
-    """After a time offline, a machine merges its person's edits with the others'; the files become equal."""
-    desk.open().close()
-    desk.edit("## Decisions", "## Notes\n\n- written on the train\n\n## Decisions")
-    with laptop.open() as here:
-        work(here, 40)
-        here.refresh()
-        here.flush_session()
-    with desk.open() as there:
-        assert "written on the train" in desk.text()
-        assert there.operations()[-1].id == 42
-    laptop.open().close()
-    assert laptop.files() == desk.files()
-    assert any("/archive/" in name for name in desk.files())
 
 
 def test_a_context_has_what_another_machine_has_spilled(laptop: Machine, desk: Machine) -> None:
@@ -389,21 +373,13 @@ def test_a_project_on_a_server_is_searched_by_its_own_address_or_the_environment
     assert (found.hits[0].project, found.notes) == ("bakery", ())
 
 
-def _named_in(machine: Machine, **named: str) -> str:
-    """Open the memory with an id or a name in the settings; return the project as the decision log names it."""
-    with machine.open(config={**machine.config, "project": named}) as memory:
-        memory.refresh()
-    (line,) = [row for row in machine.log.read_text("utf-8").split("\n") if row.startswith("project: ")]
-    return line
-
-
 def test_folders_of_one_memory_are_one_project_with_one_name(home: Path, laptop: Machine, desk: Machine) -> None:
     """Folders with one schema are listed once, with the memory's id and name, which a change in any folder changes."""
-    assert [_named_in(each) for each in (desk, laptop)] == ["project: bakery"] * 2
+    assert [each.named() for each in (desk, laptop)] == ["project: bakery"] * 2
     (found,) = Projects().list()
     assert (found.name, found.note, {found.path, *found.copies}) == ("bakery", "", {laptop.project, desk.project})
     assert [Projects().info(each) for each in (laptop.project, desk.project, "bakery", found.id)] == [found] * 4
-    changed = [_named_in(desk, id="8", name="Bread"), _named_in(laptop), _named_in(desk, id="8", name="Bread")]
+    changed = [desk.named(id="8", name="Bread"), laptop.named(), desk.named(id="8", name="Bread")]
     assert changed == ['project: "Bread (ID: 8)"'] * 3
     assert [(each.id, each.name) for each in Projects().list()] == [("8", "Bread")]
     Projects().remove("Bread")
@@ -412,18 +388,18 @@ def test_folders_of_one_memory_are_one_project_with_one_name(home: Path, laptop:
 
 def test_a_name_in_the_settings_wins_over_that_of_a_folder(laptop: Machine, desk: Machine) -> None:
     """A name in any folder's settings replaces the name of the first folder, but not a name from settings."""
-    given = [_named_in(laptop), _named_in(desk, name="Bread"), _named_in(laptop, name="Rolls"), _named_in(desk)]
+    given = [laptop.named(), desk.named(name="Bread"), laptop.named(name="Rolls"), desk.named()]
     assert given == ["project: bakery", "project: Bread", "project: Rolls", "project: Rolls"]
     other = Machine(desk.project.parent / "oven", desk.config)
     other.project.mkdir()
-    assert _named_in(other, name="Oven") == "project: Rolls"
+    assert other.named(name="Oven") == "project: Rolls"
 
 
 def test_a_folder_that_may_only_be_read_has_the_name_on_the_server(
     home: Path, laptop: Machine, desk: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A read-only folder of a memory on a server opens whatever its settings name; nothing is written to it."""
-    _named_in(laptop, name="Bread")
+    laptop.named(name="Bread")
     folder = desk.project / ".obra"
     folder.mkdir()
     closed_to_writing(folder, monkeypatch)

@@ -32,11 +32,11 @@ class Paper:
     @property
     def text(self) -> str:
         """The content of the document."""
-        return self.path.read_bytes().decode()
+        return self.path.read_bytes().decode("utf-8", "surrogateescape")
 
     def save(self, text: str) -> None:
         """Save a text with its own line ends."""
-        self.path.write_bytes(text.encode())
+        self.path.write_bytes(text.encode("utf-8", "surrogateescape"))
 
     def edit(self, *changes: tuple[str, str]) -> None:
         """Replace passages that occur exactly once."""
@@ -48,7 +48,8 @@ class Paper:
 
     def versions(self) -> list[tuple[Version, str]]:
         """Return the kept versions with their texts, oldest first."""
-        return [(each, Path(each.path).read_bytes().decode()) for each in self._episodic.history(self.name.value)]
+        history = self._episodic.history(self.name.value)
+        return [(each, Path(each.path).read_bytes().decode("utf-8", "surrogateescape")) for each in history]
 
     def first_version(self, has: str, lacks: str = "\0") -> int:
         """Return the number of the first version that contains `has` but not `lacks`."""

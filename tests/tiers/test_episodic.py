@@ -17,10 +17,11 @@ from orchestra_mem.adapters.tokenizers import open_counter
 from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.damage import unchangeable
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, Version, VersionReason
+from orchestra_mem.types import Author, DocumentName, MustKeep, MustKeepKind, VersionReason
 from tests.builders import cases
 from tests.conftest import Clock
-from tests.memories import machine_writes, problems_of
+from tests.memories import machine_writes
+from tests.tiers.conftest import Desk
 
 CONFIG = {"orchestrator": {"keep_versions": 3}}
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)
@@ -28,43 +29,22 @@ PLAN, LOG, STATE = DocumentName.WORK_PLAN, DocumentName.DECISION_LOG, DocumentNa
 COUNTER = open_counter("tiktoken")
 
 
-class Shelf:
+class Shelf(Desk):
     """The documents of a memory, which the machine and a person write in turn."""
-
-    def __init__(self, opened: OrchestratorContextManager) -> None:
-        self.opened = opened
-        self.memory = opened.episodic_memory
 
     def machine(self, text: str, name: DocumentName = PLAN) -> None:
         """Write a text as the machine."""
-        machine_writes(self.opened, {name: text})
+        machine_writes(self.memory, {name: text})
 
     def refresh(self, known: ProjectView) -> None:
         """Write all documents as the machine."""
-        machine_writes(self.opened, {name: render_document(name, known) for name in DocumentName})
-
-    def person(self, text: str, name: DocumentName = PLAN) -> None:
-        """Save a text as a person."""
-        self.memory.path(name).write_bytes(text.encode("utf-8", "surrogateescape"))
-
-    def text(self, name: DocumentName = PLAN) -> str:
-        """Return the content of the document."""
-        return self.memory.path(name).read_bytes().decode("utf-8", "surrogateescape")
-
-    def versions(self, name: DocumentName = PLAN) -> list[tuple[Author, VersionReason, str]]:
-        """Return the kept versions, oldest first."""
-        return [(v.author, v.reason, kept_text(v)) for v in self.memory.history(name.value)]
-
-
-def kept_text(version: Version) -> str:
-    """Return the text of a version."""
-    return Path(version.path).read_bytes().decode("utf-8", "surrogateescape")
+        machine_writes(self.memory, {name: render_document(name, known) for name in DocumentName})
 
 
 @pytest.fixture
-def shelf(memory: OrchestratorContextManager) -> Shelf:
+def shelf(memory: OrchestratorContextManager, clock: Clock) -> Shelf:
     """The documents of a new memory."""
-    return Shelf(memory)
+    return Shelf(memory, clock)
 
 
 def view(facts: list[MustKeep], *, size: int = 2_000) -> ProjectView:
@@ -80,13 +60,13 @@ def test_old_versions_of_the_machine_go_and_a_persons_stay(shelf: Shelf) -> None
     """`keep_versions` limits the machine's versions; a person's versions are kept without limit."""
     for number in range(8):
         shelf.machine(f"machine {number}\nfoot\n")
-        shelf.person(shelf.text() + f"person {number}\n")
+        shelf.plan.save(shelf.plan.text + f"person {number}\n")
         shelf.machine(f"machine {number} again\nfoot\n")
         shelf.machine(f"machine {number} at last\nfoot\n")
-    authors = [author for author, _, _ in shelf.versions()]
+    authors = [version.author for version, _ in shelf.plan.versions()]
     assert authors.count(Author.PERSON) == 8
     assert authors.count(Author.MACHINE) == 3
-    texts = "".join(text for author, _, text in shelf.versions() if author is Author.PERSON)
+    texts = "".join(text for version, text in shelf.plan.versions() if version.author is Author.PERSON)
     assert all(f"person {number}\n" in texts for number in range(8))
 
 
@@ -106,18 +86,18 @@ def test_restoring_what_was_saved_gives_it_back_byte_for_byte(shelf: Shelf, cloc
     """Restoring a version restores its bytes, and keeps the replaced text as a new version."""
     for number, text in enumerate(texts):
         shelf.machine(f"machine {clock.now} {number}\n")
-        shelf.person(text)
+        shelf.plan.save(text)
         clock.now += timedelta(seconds=1)
         shelf.machine(f"machine {clock.now} {number} again\n")
-        if shelf.text() == text:
+        if shelf.plan.text == text:
             continue
-        version = next(v for v in reversed(shelf.memory.history("work_plan")) if v.author is Author.PERSON)
-        before = shelf.text()
-        kept = shelf.memory.restore("work_plan", version.sequence)
-        assert shelf.text() == text
-        assert (kept_text(kept), kept.reason) == (before, VersionReason.RESTORE)
-        assert shelf.memory.restore("work_plan", kept.sequence).sequence
-        assert shelf.text() == before
+        version = next(each for each, _ in reversed(shelf.plan.versions()) if each.author is Author.PERSON)
+        before = shelf.plan.text
+        kept = shelf.plan.restore(version.sequence)
+        assert shelf.plan.text == text
+        assert (kept.reason, shelf.plan.versions()[-1]) == (VersionReason.RESTORE, (kept, before))
+        assert shelf.plan.restore(kept.sequence).sequence
+        assert shelf.plan.text == before
 
 
 def test_a_document_that_a_person_had_before_keeps_its_text(tmp_path: Path) -> None:
@@ -126,10 +106,15 @@ def test_a_document_that_a_person_had_before_keeps_its_text(tmp_path: Path) -> N
     path.parent.mkdir(parents=True)
     path.write_text("# My plan\n\nStep one.")
     with open_memory(tmp_path) as memory:
-        shelf = Shelf(memory)
+        shelf = Shelf(memory, Clock())
         shelf.machine("---\nformat: 1\n---\n\n# Work Plan\n")
-        assert shelf.text() == "# My plan\n\nStep one.\n\n# Work Plan\n"
-        assert shelf.versions() == [(Author.PERSON, VersionReason.REFRESH, "# My plan\n\nStep one.")]
+        assert shelf.plan.text == "# My plan\n\nStep one.\n\n# Work Plan\n"
+        ((version, text),) = shelf.plan.versions()
+        assert (version.author, version.reason, text) == (
+            Author.PERSON,
+            VersionReason.REFRESH,
+            "# My plan\n\nStep one.",
+        )
 
 
 @pytest.mark.parametrize("budget", [0, 10, 100, 1_000])
@@ -140,9 +125,9 @@ def test_what_is_read_out_fits(shelf: Shelf, budget: int) -> None:
         for n in range(1, 31)
     ]
     shelf.refresh(view(facts))
-    assert COUNTER.count(shelf.memory.get_project_state(budget)) <= budget
-    assert COUNTER.count(shelf.memory.get_work_plan(budget)) <= budget
-    decisions = shelf.memory.get_recent_decisions(budget)
+    assert COUNTER.count(shelf.memory.episodic_memory.get_project_state(budget)) <= budget
+    assert COUNTER.count(shelf.memory.episodic_memory.get_work_plan(budget)) <= budget
+    decisions = shelf.memory.episodic_memory.get_recent_decisions(budget)
     assert COUNTER.count("\n".join(decisions)) <= budget
     assert decisions == [f"### [2025-01-15 10:00:00] Use part {n}. (K{n})" for n in range(31 - len(decisions), 31)]
     assert bool(decisions) is (budget >= 100)
@@ -152,9 +137,10 @@ def test_lines_are_found_with_their_document(shelf: Shelf) -> None:
     """Search ignores case and front matter, and returns each line with its document."""
     facts = [MustKeep(id=1, kind=MustKeepKind.CONSTRAINT, text="Never on Fridays.", operation=1, timestamp=START)]
     shelf.refresh(view(facts))
-    assert shelf.memory.search("FRIDAYS") == ["[project_state.md] - Never on Fridays. (K1)"]
-    assert shelf.memory.search("format: 1") == []
-    assert shelf.memory.search("e", max_results=2) == shelf.memory.search("e", max_results=9)[:2]
+    memory = shelf.memory.episodic_memory
+    assert memory.search("FRIDAYS") == ["[project_state.md] - Never on Fridays. (K1)"]
+    assert memory.search("format: 1") == []
+    assert memory.search("e", max_results=2) == memory.search("e", max_results=9)[:2]
 
 
 def _sectioned(blockers: str, steps: str = "- None\n") -> str:
@@ -170,29 +156,29 @@ def test_a_section_says_that_it_is_empty_where_it_is_and_nowhere_else(
     """Exactly the empty sections say `- None`, also after a restore, and that line never causes a conflict."""
     shelf.machine(_sectioned(earlier))
     shelf.machine(_sectioned(later))
-    shelf.memory.restore("work_plan", shelf.memory.history("work_plan")[-1].sequence)
+    shelf.plan.restore(shelf.plan.versions()[-1][0].sequence)
     shelf.machine(_sectioned(then, "- more\n"))
-    assert shelf.text() == _sectioned(expected, "- more\n")
-    assert problems_of(shelf.opened) == []
+    assert shelf.plan.text == _sectioned(expected, "- more\n")
+    assert shelf.problems() == "[]"
 
 
 def test_what_a_person_says_of_an_empty_section_stands(shelf: Shelf) -> None:
     """A person can delete the `- None` of a section, or use it in own sections, and the machine leaves both."""
     shelf.machine(_sectioned("- None\n"))
     own = "\n## Mine\n\n- None\n- yet\n\n## Also Mine\n\n- None"
-    shelf.person(_sectioned("") + own)
+    shelf.plan.save(_sectioned("") + own)
     shelf.machine(_sectioned("- None\n", "- more\n"))
-    assert shelf.text() == _sectioned("", "- more\n") + own
+    assert shelf.plan.text == _sectioned("", "- more\n") + own
     shelf.machine(_sectioned("- one\n", "- more\n"))
-    assert shelf.text() == _sectioned("- one\n", "- more\n") + own
+    assert shelf.plan.text == _sectioned("- one\n", "- more\n") + own
 
 
 def test_a_section_that_is_emptied_says_so_in_the_documents_line_ends(shelf: Shelf) -> None:
     """Emptying a section of a document with CRLF line ends keeps CRLF throughout."""
     shelf.machine(_sectioned("- one\n"))
-    shelf.person(_sectioned("- one\n", "- None\n- mine\n").replace("\n", "\r\n"))
+    shelf.plan.save(_sectioned("- one\n", "- None\n- mine\n").replace("\n", "\r\n"))
     shelf.machine(_sectioned("- None\n", "- None\n"))
-    assert shelf.text() == _sectioned("- None\n", "- mine\n").replace("\n", "\r\n")
+    assert shelf.plan.text == _sectioned("- None\n", "- mine\n").replace("\n", "\r\n")
 
 
 def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
@@ -218,32 +204,32 @@ def test_a_refresh_waits_for_the_disk_once_for_each_file_and_each_folder(
         shelf.refresh(view(facts(number)))
         assert (flushed.count("file"), flushed.count("folder")) == (6, 2), "three documents and their versions"
         flushed.clear()
-    before = shelf.memory.states()
+    before = shelf.memory.episodic_memory.states()
     shelf.refresh(view(facts(2)))
     assert flushed == []
-    assert shelf.memory.states() == before
+    assert shelf.memory.episodic_memory.states() == before
 
 
 def test_a_document_in_which_only_the_time_would_change_is_not_written(shelf: Shelf) -> None:
     """A document is not rewritten for its time alone, even if a conflict with the machine is open."""
     shelf.machine("updated: 1\na\nb\nc\n")
-    shelf.person("updated: 1\na\nmine\nc\n")
+    shelf.plan.save("updated: 1\na\nmine\nc\n")
     shelf.machine("updated: 2\na\nB\nc\n")
-    before = shelf.memory.states()
+    before = shelf.memory.episodic_memory.states()
     shelf.machine("updated: 3\na\nB\nc\n")
-    assert shelf.memory.states() == before
-    assert without_conflicts(shelf.text()) == "updated: 2\na\nmine\nc\n"
+    assert shelf.memory.episodic_memory.states() == before
+    assert without_conflicts(shelf.plan.text) == "updated: 2\na\nmine\nc\n"
 
 
 def test_a_conflict_outlives_the_save_of_an_older_text(shelf: Shelf) -> None:
     """Saving a text from before a conflict keeps the block of the conflict, below the same line."""
     shelf.machine("updated: 1\na\nb\nc\n")
-    shelf.person("updated: 1\na\nmine\nc\n")
+    shelf.plan.save("updated: 1\na\nmine\nc\n")
     shelf.machine("updated: 2\na\nB\nc\n")
-    marked = shelf.text()
-    shelf.person("updated: 1\na\nmine\nc\nnote\n")
+    marked = shelf.plan.text
+    shelf.plan.save("updated: 1\na\nmine\nc\nnote\n")
     shelf.machine("updated: 3\na\nB\nc\n")
-    assert shelf.text() == marked.replace("updated: 2", "updated: 3") + "note\n"
+    assert shelf.plan.text == marked.replace("updated: 2", "updated: 3") + "note\n"
 
 
 def _counted(count: int, session: str) -> str:
@@ -261,9 +247,9 @@ def test_what_looks_like_the_machines_counts_in_a_persons_section_is_theirs(shel
         "- **Operations**: 90,000\n- **Sessions**: 250\nupdated: the numbers above are from the new server\n"
     )
     shelf.machine(_counted(1, first), STATE)
-    shelf.person(shelf.text(STATE) + own, STATE)
+    shelf.state.save(shelf.state.text + own)
     shelf.machine(_counted(2, second), STATE)
-    assert shelf.text(STATE) == _counted(2, second) + own
+    assert shelf.state.text == _counted(2, second) + own
 
 
 def test_a_persons_words_in_the_place_of_a_time_or_count_stand(shelf: Shelf) -> None:
@@ -276,10 +262,10 @@ def test_a_persons_words_in_the_place_of_a_time_or_count_stand(shelf: Shelf) -> 
         assert edited.count(before) == 1
         edited = edited.replace(before, now)
     shelf.machine(_counted(1, first), STATE)
-    shelf.person(edited, STATE)
+    shelf.state.save(edited)
     shelf.machine(_counted(2, second), STATE)
     expected = _counted(2, second).replace(second, "my note").replace("- **Operations**: 2\n", said[1])
-    assert shelf.text(STATE) == expected
+    assert shelf.state.text == expected
 
 
 @pytest.mark.parametrize("heading", ["## In Numbers", "# Statistics"])
@@ -288,9 +274,9 @@ def test_statistics_that_a_person_renamed_are_counted_on(shelf: Shelf, heading: 
     session = "11111111-2222-4333-8444-555555555555"
     shelf.machine(_counted(1, session), STATE)
     mine = ("## Statistics", heading), ("- **Sessions**: 1\n", "- **Sessions**: 1\n- **Tea**: 5\n")
-    shelf.person(shelf.text(STATE).replace(*mine[0]).replace(*mine[1]), STATE)
+    shelf.state.save(shelf.state.text.replace(*mine[0]).replace(*mine[1]))
     shelf.machine(_counted(2, session), STATE)
-    assert shelf.text(STATE) == _counted(2, session).replace(*mine[0]).replace(*mine[1])
+    assert shelf.state.text == _counted(2, session).replace(*mine[0]).replace(*mine[1])
 
 
 def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(tmp_path: Path) -> None:
@@ -302,10 +288,10 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
         points.append(name)
         if name in saving:
             saving.clear()
-            opened.person(opened.text(STATE).replace("## Blockers\n\n- None", "## Blockers\n\n- Mine"), STATE)
+            opened.state.save(opened.state.text.replace("## Blockers\n\n- None", "## Blockers\n\n- Mine"))
 
     with open_memory(tmp_path, write_point=point) as memory:
-        opened = Shelf(memory)
+        opened = Shelf(memory, Clock())
         opened.refresh(view([]))
         points.clear()
         saving.append("document.fsync.after")
@@ -316,9 +302,9 @@ def test_one_document_that_is_saved_meanwhile_keeps_no_other_from_being_written(
         ]
         opened.refresh(view(facts))
         assert saving == []
-        assert "- Mine\n" in opened.text(STATE)
-        assert "- Part 2. (K2)" in opened.text(STATE)
-        assert "- Part 3. (K3)\n" in opened.text(PLAN)
-        assert "Part 1. (K1)" in opened.text(LOG)
+        assert "- Mine\n" in opened.state.text
+        assert "- Part 2. (K2)" in opened.state.text
+        assert "- Part 3. (K3)\n" in opened.plan.text
+        assert "Part 1. (K1)" in opened.log.text
         assert points.index("version.folder-fsync.after") < points.index("document.rename.before")
-        assert [author for author, _, _ in opened.versions(STATE)][-1] is Author.PERSON
+        assert opened.state.versions()[-1][0].author is Author.PERSON

@@ -194,18 +194,6 @@ def test_a_persons_words_weigh_2_and_a_models_1(
     assert {(fact.text, fact.weight) for fact in memory.facts()} == {(text, weight)}
 
 
-@pytest.mark.parametrize("said", [{"role": "assistant"}, {"role": "agent"}, {"speaker": "LLM"}])
-def test_a_models_words_bring_no_superseded_decision_back(
-    memory: OrchestratorContextManager, said: dict[str, Json]
-) -> None:
-    """By whatever name a model speaks: an answer in the words of a superseded decision does not decide it again."""
-    old, new = "We keep the web sessions in Redis.", "We keep the web sessions in Postgres instead of Redis."
-    for each in (old, new):
-        memory.record_operation("message", {"role": "user", "text": each})
-    memory.record_operation("message", {**said, "text": f"Let me see. {old} I hope that helps."})
-    assert [fact.text for fact in memory.facts()] == [new]
-
-
 def test_two_processes_that_look_through_the_same_operations_find_each_fact_once(database: SqlDatabase) -> None:
     """Extracting an operation twice finds each fact once, even if a person has reworded it in between."""
     log, ledger = EventLog(database), Ledger(database)
