@@ -35,6 +35,18 @@ def from_stdin() -> bytes:
     return stdin.buffer.read()
 
 
+def text_or_stdin(given: str | None) -> str | None:
+    """Return a given text; for `-`, read stdin to its end instead.
+
+    Raises:
+        BadParameter: stdin is closed, or is not UTF-8.
+    """
+    try:
+        return from_stdin().decode("utf-8-sig") if given == "-" else given
+    except UnicodeDecodeError as error:
+        raise BadParameter(f"stdin is not UTF-8 text: {error}") from error
+
+
 def parse_time(given: str, now: datetime | None = None) -> datetime:
     """Parse a time in any form of `filter_time`; without an offset it is local.
 

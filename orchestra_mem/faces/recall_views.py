@@ -16,7 +16,7 @@ from orchestra_mem.faces.views import clipped, event_words, short_time, table_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.search_types import Hit, named_in_short
-from orchestra_mem.serialize import dump_json
+from orchestra_mem.serialize import readable_json
 from orchestra_mem.types import Summary
 from orchestra_mem.work_types import WorkKind
 
@@ -89,7 +89,7 @@ def expansion_text(found: Expansion) -> str:
         agent = f" by {operation.agent}" if operation.agent else ""
         lines += [
             f"op{operation.id} {short_time(operation.timestamp)} {operation.type}{agent} ({operation.tokens:,} tokens)",
-            dump_json(operation.data),
+            readable_json(operation.data),
         ]
     return "".join(f"{line}\n" for line in lines)
 
