@@ -664,6 +664,20 @@ def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: 
         assert memory.catalog.clean_up().audit_entries == 5
 
 
+def test_the_audit_trail_is_listed_by_time(opened: Open, clock: Clock) -> None:
+    """Entries are listed newest first, although reads are stored later than changes that follow them."""
+    with opened() as memory:
+        for number in range(3):
+            memory.inject("tea", agent="ada")
+            clock.now += timedelta(minutes=1)
+            memory.catalog.store({"content": f"Tea is at {number}."})
+            clock.now += timedelta(minutes=1)
+        told = [(entry.call, entry.time) for entry in memory.audit()]
+        assert [call for call, _ in told] == ["store", "inject"] * 3
+        assert told == sorted(told, key=lambda each: each[1], reverse=True)
+        assert memory.audit(AuditFilter(limit=2)) == memory.audit()[:2]
+
+
 def test_words_are_found_in_upper_and_lower_case_of_any_script(memory: OrchestratorContextManager) -> None:
     """Catalog search ignores case in every script, ß matching SS, but not accents."""
     item = memory.catalog.store({"content": "Der Ärger über die Straße nach Łódź; и ещё Москва."})
