@@ -183,8 +183,10 @@ def _verdict(story: SummaryHistory) -> str:
     if story.draft is not None:
         return f"{story.draft.verdict}; used at next refresh"
     if story.job is not None and story.job.state is not JobState.FAILED:
+        if story.job.state is JobState.RUNNING:
+            return "in progress"
         tried = f", {story.job.attempts} tries failed: {story.job.error}" if story.job.attempts else ""
-        return f"{story.job.state.value} for the model{tried}" if story.job.since is None else "in progress"
+        return f"waiting for the model{tried}"
     if story.trial is not None:
         return f"{story.trial.verdict}{': ' if story.trial.fault else ''}{story.trial.fault}"
     return story.summary.verdict or "no model was asked"
