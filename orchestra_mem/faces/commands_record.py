@@ -16,7 +16,7 @@ from orchestra_mem import build
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.errors import HistoryError
 from orchestra_mem.faces.command import CommandGroup, CommandResult, Invocation, add_group, argument, command, option
-from orchestra_mem.faces.inputs import from_stdin, parse_time, text_or_stdin
+from orchestra_mem.faces.inputs import from_stdin, not_blank, parse_time, text_or_stdin
 from orchestra_mem.faces.records import counted, record_once
 from orchestra_mem.serialize import reject_duplicate_keys
 
@@ -51,7 +51,9 @@ def init(run: Invocation) -> CommandResult:
 @command("Record")
 def record(
     run: Invocation,
-    operation_type: Annotated[str, argument("TYPE", "The type of the operation, for example decision.")],
+    operation_type: Annotated[
+        str, argument("TYPE", "The type of the operation, for example decision.", callback=not_blank)
+    ],
     data: Annotated[str | None, argument("DATA", "JSON; - reads it from stdin.")] = None,
     text: Annotated[
         str | None, option("--text TEXT", 'Instead of DATA: records {"text": TEXT}; - reads it from stdin.')
@@ -59,7 +61,7 @@ def record(
     tokens: Annotated[
         int | None, option("--tokens N", "How many tokens of the window it used. Default: counted.", min=0)
     ] = None,
-    agent: Annotated[str | None, option("--agent NAME", "Who did it.")] = None,
+    agent: Annotated[str | None, option("--agent NAME", "Who did it.", callback=not_blank)] = None,
     critical: Annotated[
         bool | None,
         option("--critical/--no-critical", "Whether it is important. Default: decided by its type and data."),
@@ -67,7 +69,9 @@ def record(
     timestamp: Annotated[
         datetime | None, option("--timestamp TIME", "When, in ISO 8601. Default: now.", parser=parse_time)
     ] = None,
-    key: Annotated[str | None, option("--key KEY", "A second operation with the same key is not recorded.")] = None,
+    key: Annotated[
+        str | None, option("--key KEY", "A second operation with the same key is not recorded.", callback=not_blank)
+    ] = None,
 ) -> CommandResult:
     """Record an operation; creates a memory if there is none.
 

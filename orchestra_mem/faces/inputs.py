@@ -15,11 +15,16 @@ from orchestra_mem.errors import InvalidTimeError
 from orchestra_mem.faces.filter_times import filter_time
 
 
+def not_blank(given: str | None) -> str | None:
+    """Return a name unchanged; reject an empty one, as from an unset shell variable."""
+    if given is not None and not given.strip():
+        raise BadParameter("it is empty: give a name")
+    return given
+
+
 def agent_name(given: str | None) -> str:
     """Return the agent to act as, by default the owner; reject an empty name, as from an unset shell variable."""
-    if given is not None and not given.strip():
-        raise BadParameter("the name is empty: name an agent, or leave the option out")
-    return given.strip() if given is not None else OWNER
+    return OWNER if (named := not_blank(given)) is None else named.strip()
 
 
 def from_stdin() -> bytes:
