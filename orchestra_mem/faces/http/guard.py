@@ -9,6 +9,7 @@ this machine (DNS rebinding). So each request needs a known host and a token, an
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -128,9 +129,15 @@ def _answers(request: Request, method: str) -> bool:
     return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
 
 
+def _fault(found: Mapping[str, Any], body: Any) -> str:
+    if found["type"] == "json_invalid":  # FastAPI leaves out what is wrong, and in which line
+        return f"the body is not JSON: {json.JSONDecodeError(found['ctx']['error'], body, found['loc'][1])}"
+    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+
+
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
-    faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    faults = [_fault(each, error.body) for each in error.errors()]
     kind = request.headers.get("content-type", "nothing")
     is_json = kind.lower().startswith("application/") and kind.partition(";")[0].lower().endswith(("/json", "+json"))
     # JSON of another type is not parsed, but a document is, if its type is JSON.
