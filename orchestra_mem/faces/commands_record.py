@@ -51,13 +51,9 @@ def init(run: Invocation) -> CommandResult:
 @command("Record")
 def record(
     run: Invocation,
-    operation_type: Annotated[
-        str, argument("TYPE", "The type of the operation, for example decision.", callback=not_blank)
-    ],
+    operation_type: Annotated[str, argument("TYPE", "Its type, for example decision.", callback=not_blank)],
     data: Annotated[str | None, argument("DATA", "JSON; - reads it from stdin.")] = None,
-    text: Annotated[
-        str | None, option("--text TEXT", 'Instead of DATA: records {"text": TEXT}; - reads it from stdin.')
-    ] = None,
+    text: Annotated[str | None, option("--text TEXT", 'For the data {"text": TEXT}; - reads it from stdin.')] = None,
     tokens: Annotated[
         int | None, option("--tokens N", "How many tokens of the window it used. Default: counted.", min=0)
     ] = None,
@@ -69,9 +65,7 @@ def record(
     timestamp: Annotated[
         datetime | None, option("--timestamp TIME", "When, in ISO 8601. Default: now.", parser=parse_time)
     ] = None,
-    key: Annotated[
-        str | None, option("--key KEY", "A second operation with the same key is not recorded.", callback=not_blank)
-    ] = None,
+    key: Annotated[str | None, option("--key KEY", "A second operation with the same key is not recorded.")] = None,
 ) -> CommandResult:
     """Record an operation; creates a memory if there is none.
 

@@ -24,7 +24,9 @@ def not_blank(given: str | None) -> str | None:
 
 def agent_name(given: str | None) -> str:
     """Return the agent to act as, by default the owner; reject an empty name, as from an unset shell variable."""
-    return OWNER if (named := not_blank(given)) is None else named.strip()
+    if given is not None and not given.strip():
+        raise BadParameter("the name is empty: name an agent, or leave the option out")
+    return given.strip() if given is not None else OWNER
 
 
 def from_stdin() -> bytes:

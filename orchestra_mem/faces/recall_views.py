@@ -183,10 +183,8 @@ def _verdict(story: SummaryHistory) -> str:
     if story.draft is not None:
         return f"{story.draft.verdict}; used at next refresh"
     if story.job is not None and story.job.state is not JobState.FAILED:
-        if story.job.state is JobState.RUNNING:
-            return "in progress"
         tried = f", {story.job.attempts} tries failed: {story.job.error}" if story.job.attempts else ""
-        return f"waiting for the model{tried}"
+        return "in progress" if story.job.state is JobState.RUNNING else f"waiting for the model{tried}"
     if story.trial is not None:
         return f"{story.trial.verdict}{': ' if story.trial.fault else ''}{story.trial.fault}"
     return story.summary.verdict or "no model was asked"

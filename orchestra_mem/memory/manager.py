@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsInt
+from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.rendered import OrchestratorContext
 from orchestra_mem.core.context.window import ContextWindowTracker, Threshold
@@ -158,10 +158,8 @@ class OrchestratorContextManager(
             ServerAwayError: The database server is unreachable, and there is no earlier context or `where` is strict.
         """
         budget_tokens = self._parts.tracker.budget_tokens if max_tokens is None else max_tokens
-        if not isinstance(budget_tokens, SupportsInt):
-            raise ValueError(f"max_tokens is {budget_tokens!r}: a budget is a number of tokens")
-        if budget_tokens < 0:
-            raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
+        if not hasattr(budget_tokens, "__int__") or budget_tokens < 0:
+            raise ValueError(f"max_tokens is {budget_tokens!r}: a budget is a number of tokens, at least 0")
 
         def build(doubted: int) -> OrchestratorContext:
             with self._life.settled():

@@ -116,8 +116,7 @@ class Recall:
             raise NotFoundError(f"{match['name']} is empty")
         if line > (last := len(text.splitlines())):
             raise NotFoundError(f"there is no line {line:,} in {match['name']}; its last line is {last:,}")
-        # A heading belongs to the passage below it.
-        nearest = next((each for each in passages if each.end > line), passages[-1])
+        nearest = next((each for each in passages if each.end > line), passages[-1])  # that of a heading is below it
         number, heading = passages.index(nearest), nearest.heading
         before = [each for each in passages[max(0, number - _PASSAGES_AROUND) : number] if each.heading == heading]
         behind = [each for each in passages[number + 1 : number + 1 + _PASSAGES_AROUND] if each.heading == heading]

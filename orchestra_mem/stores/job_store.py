@@ -118,8 +118,7 @@ class JobQueue(Stored):
     def resign(self, owner: str) -> None:
         """Release the background-work lease and requeue the owner's running job."""
         with self._database.transaction("job"):
-            waits = "UPDATE jobs SET state = 'waiting', owner = NULL, since = NULL"
-            self._write(f"{waits} WHERE state = 'running' AND owner = ?", owner)
+            self._write("UPDATE jobs SET state = 'waiting', owner = NULL, since = NULL WHERE owner = ?", owner)
             self._write("DELETE FROM leases WHERE name = ? AND owner = ?", _LEAD, owner)
 
     def due(self, now: datetime) -> bool:

@@ -72,23 +72,19 @@ class CatalogLearner:
         """
         with self._lock:
             stored = self._stored
-            waiting = self.store.exchanges(most or None)
-            has_failed = False
-            for exchange in waiting:
-                has_failed |= not self._try(exchange)
-            if not has_failed and not (most and len(waiting) == most):
+            for exchange in self.store.exchanges(most or None):
+                self._try(exchange)
+            if not self.store.exchanges(1):
                 self._learnt = stored
 
-    def _try(self, exchange: Exchange) -> bool:
+    def _try(self, exchange: Exchange) -> None:
         try:
             self._learn(exchange)
-            return True
         except StorageError:
             raise
         except Exception as error:  # a broken exchange must not stop the others
             logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
             self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
-            return False
 
     def _learn(self, exchange: Exchange) -> None:
         # Imported here, as NumPy loads slowly and importing the package must stay quick.

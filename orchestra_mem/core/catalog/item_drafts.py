@@ -64,16 +64,15 @@ def read_draft(record: Mapping[str, object], now: datetime) -> ItemDraft:
     return draft
 
 
-_A_TIME = "must be a time such as 2026-12-01T14:00+01:00"  # pydantic names its parser's first difficulty instead
-
-
 def faults_of(error: ValidationError) -> list[str]:
     """Describe every fault that pydantic found in a record, each with the name of its field."""
     faults = []
     for fault in error.errors(include_url=False):
         value = fault["input"]
         shown = "" if isinstance(value, Mapping | bytes) else f", not {_shown(value)}"
-        wanted = _A_TIME if fault["type"].startswith("datetime_") else _plain(fault["msg"])
+        # About a text that is no time, pydantic says where its parser stopped.
+        is_time = fault["type"].startswith("datetime_")
+        wanted = "must be a time such as 2026-12-01T14:00+01:00" if is_time else _plain(fault["msg"])
         faults.append(f"{'.'.join(map(str, fault['loc'])) or 'item'}: {wanted}{shown}")
     return faults
 

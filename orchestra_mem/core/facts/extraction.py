@@ -76,9 +76,8 @@ def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, 
     """Find the facts that summaries of operations must keep, in the order of their fields. Batches are faster.
 
     Prose is classified sentence by sentence; tool output is searched for failures only. A fact's text is a verbatim
-    passage of a field, with two additions: a short value comes with its subject and with its field's name, unless that
-    is only a word for the kind (`status: failed (Password hashing)`), and a role in the first person is preceded by
-    `Speaker: `.
+    passage of a field, with two additions: a short value comes with its subject and its field's name, unless that only
+    names the kind (`status: failed (Password hashing)`), and a role in the first person comes after `Speaker: `.
     """
     read = [list(_read(operation)) for operation in operations]
     found = iter(_classify([text for parts in read for text in parts if isinstance(text, _Text)]))

@@ -129,15 +129,11 @@ def _answers(request: Request, method: str) -> bool:
     return any(route.matches(scope)[0] is Match.FULL for route in request.app.router.routes)
 
 
-def _fault(found: Mapping[str, Any], body: Any) -> str:
-    if found["type"] == "json_invalid":  # FastAPI leaves out what is wrong, and in which line
-        return f"the body is not JSON: {json.JSONDecodeError(found['ctx']['error'], body, found['loc'][1])}"
-    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
-
-
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
-    faults = [_fault(each, error.body) for each in error.errors()]
+    faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    if (first := error.errors()[0])["type"] == "json_invalid":  # the only fault; say which, and in which line
+        faults = [f"the body is not JSON: {json.JSONDecodeError(first['ctx']['error'], error.body, first['loc'][1])}"]
     kind = request.headers.get("content-type", "nothing")
     is_json = kind.lower().startswith("application/") and kind.partition(";")[0].lower().endswith(("/json", "+json"))
     # JSON of another type is not parsed, but a document is, if its type is JSON.
