@@ -70,8 +70,7 @@ def faults_of(error: ValidationError) -> list[str]:
     for fault in error.errors(include_url=False):
         value = fault["input"]
         shown = "" if isinstance(value, Mapping | bytes) else f", not {_shown(value)}"
-        # About a text that is no time, pydantic says where its parser stopped.
-        is_time = fault["type"].startswith("datetime_")
+        is_time = fault["type"].startswith("datetime_")  # pydantic says only where its parser stopped
         wanted = "must be a time such as 2026-12-01T14:00+01:00" if is_time else _plain(fault["msg"])
         faults.append(f"{'.'.join(map(str, fault['loc'])) or 'item'}: {wanted}{shown}")
     return faults
