@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
@@ -25,6 +26,7 @@ MAX_DEPTH = 500
 # By default, CPython converts only integers of up to 4,300 digits to text and back. 14,000 bits stay below that.
 _MAX_INT_BITS = 14_000
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_UNSHOWABLE = re.compile("[\x7f-\x9f\ud800-\udfff\u2028\u2029]")  # JSON itself escapes those below U+0020
 NO_ZONE = "has no time zone; give one, as in `time.astimezone()` for local time or `datetime.now(UTC)`"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -109,6 +111,12 @@ def dump_json(value: Json) -> str:
         return _ENCODER.encode(value)
     except RecursionError:
         raise InvalidOperationError("data", _TOO_DEEP_HERE) from None
+
+
+def readable_json(value: Json) -> str:
+    """Serialize a checked value for people: of the characters, only those are escaped that no terminal can show."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if text.isprintable() else _UNSHOWABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def reject_duplicate_keys(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:

@@ -111,9 +111,18 @@ def test_without_auto_refresh_the_caller_decides(tmp_path: Path, clock: Clock) -
 
 
 def test_what_no_call_takes_is_refused(memory: OrchestratorContextManager) -> None:
-    """A negative token budget and an unknown kind of fact raise `ValueError`."""
-    with pytest.raises(ValueError, match=r"^max_tokens is -1: a budget cannot be negative$"):
+    """A budget, limit or query of a wrong type, a negative one and an unknown kind of fact raise `ValueError`."""
+    with pytest.raises(ValueError, match=r"^max_tokens is -1: a budget is a number of tokens, at least 0$"):
         memory.get_orchestrator_context("x", -1)
+    with pytest.raises(ValueError, match=r"^max_tokens is '100': a budget is a number of tokens, at least 0$"):
+        memory.get_orchestrator_context("x", "100")  # type: ignore[arg-type]
+    for call in (memory.search, memory.retriever.retrieve_context):
+        with pytest.raises(ValueError, match=r"^the query is 5: must be a string$"):
+            call(5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^the query is 5: must be a string$"):
+        memory.get_orchestrator_context("x", query=5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^limit is -1: must be at least 0$"):
+        memory.facts(limit=-1)
     for kind in ("decisions", ""):
         with pytest.raises(ValueError, match=f"^{kind!r} is not a valid MustKeepKind$"):
             memory.facts(kind)  # type: ignore[arg-type]

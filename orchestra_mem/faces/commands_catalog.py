@@ -15,7 +15,7 @@ from typer import BadParameter
 from orchestra_mem.catalog_types import AccessOutcome, AuditFilter, ItemFilter, ItemStatus, ItemType
 from orchestra_mem.errors import InvalidItemError, NotFoundError, storage_error
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, recall_views
-from orchestra_mem.faces.inputs import LimitOption, SinceOption, agent_name, from_stdin, up_to
+from orchestra_mem.faces.inputs import LimitOption, SinceOption, agent_name, from_stdin, text_or_stdin, up_to
 from orchestra_mem.faces.records import counted
 from orchestra_mem.types import Author, Json
 
@@ -107,7 +107,7 @@ def add(
     Example: orchestra-mem catalog add "We deploy on Tuesdays." --type decision --of reviewer --expires 30d
     """
     given = _fields(
-        content=_text(text), type=item_type, ci_source=of, priority=priority,
+        content=text_or_stdin(text), type=item_type, ci_source=of, priority=priority,
         expires=expires, tags=tags, summary=summary, references=references,
     )  # fmt: skip
     from orchestra_mem.core.catalog.item_drafts import read_draft
@@ -140,7 +140,7 @@ def edit(
     Example: orchestra-mem catalog edit M12 --priority 9
     """
     changes = _fields(
-        content=_text(text), type=item_type, ci_source=of, priority=priority,
+        content=text_or_stdin(text), type=item_type, ci_source=of, priority=priority,
         expires=expires, tags=tags, summary=summary, references=references,
     )  # fmt: skip
     if not changes:
@@ -298,13 +298,6 @@ def _usage_faults() -> Iterator[None]:
         yield
     except InvalidItemError as error:
         raise BadParameter(str(error)) from error
-
-
-def _text(given: str | None) -> str | None:
-    try:
-        return from_stdin().decode("utf-8-sig") if given == "-" else given
-    except UnicodeDecodeError as error:
-        raise BadParameter(f"stdin is not UTF-8 text: {error}") from error
 
 
 audit_group = add_group("audit", "Agents")

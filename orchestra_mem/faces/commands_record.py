@@ -16,7 +16,7 @@ from orchestra_mem import build
 from orchestra_mem.choices import ImportKind
 from orchestra_mem.errors import HistoryError
 from orchestra_mem.faces.command import CommandGroup, CommandResult, Invocation, add_group, argument, command, option
-from orchestra_mem.faces.inputs import from_stdin, parse_time
+from orchestra_mem.faces.inputs import from_stdin, not_blank, parse_time, text_or_stdin
 from orchestra_mem.faces.records import counted, record_once
 from orchestra_mem.serialize import reject_duplicate_keys
 
@@ -51,13 +51,13 @@ def init(run: Invocation) -> CommandResult:
 @command("Record")
 def record(
     run: Invocation,
-    operation_type: Annotated[str, argument("TYPE", "The type of the operation, for example decision.")],
+    operation_type: Annotated[str, argument("TYPE", "Its type, for example decision.", callback=not_blank)],
     data: Annotated[str | None, argument("DATA", "JSON; - reads it from stdin.")] = None,
-    text: Annotated[str | None, option("--text TEXT", 'Instead of DATA: records {"text": TEXT}.')] = None,
+    text: Annotated[str | None, option("--text TEXT", 'For the data {"text": TEXT}; - reads it from stdin.')] = None,
     tokens: Annotated[
         int | None, option("--tokens N", "How many tokens of the window it used. Default: counted.", min=0)
     ] = None,
-    agent: Annotated[str | None, option("--agent NAME", "Who did it.")] = None,
+    agent: Annotated[str | None, option("--agent NAME", "Who did it.", callback=not_blank)] = None,
     critical: Annotated[
         bool | None,
         option("--critical/--no-critical", "Whether it is important. Default: decided by its type and data."),
@@ -71,7 +71,7 @@ def record(
 
     Example: orchestra-mem record decision '{"text": "we deploy on Tuesdays"}'
     """
-    value = _data(data, text)
+    value = _data(data, text_or_stdin(text))
     with run.open(create=True) as memory:
         operation, note = record_once(
             memory, operation_type, value, tokens, agent=agent, critical=critical, timestamp=timestamp, key=key

@@ -15,6 +15,13 @@ from orchestra_mem.errors import InvalidTimeError
 from orchestra_mem.faces.filter_times import filter_time
 
 
+def not_blank(given: str | None) -> str | None:
+    """Return a name unchanged; reject an empty one, as from an unset shell variable."""
+    if given is not None and not given.strip():
+        raise BadParameter("it is empty: give a name")
+    return given
+
+
 def agent_name(given: str | None) -> str:
     """Return the agent to act as, by default the owner; reject an empty name, as from an unset shell variable."""
     if given is not None and not given.strip():
@@ -33,6 +40,18 @@ def from_stdin() -> bytes:
     if stdin is None:
         raise BadParameter("stdin is closed: pipe the input in, or give it as an argument")
     return stdin.buffer.read()
+
+
+def text_or_stdin(given: str | None) -> str | None:
+    """Return a given text; for `-`, read stdin to its end instead.
+
+    Raises:
+        BadParameter: stdin is closed, or is not UTF-8.
+    """
+    try:
+        return from_stdin().decode("utf-8-sig") if given == "-" else given
+    except UnicodeDecodeError as error:
+        raise BadParameter(f"stdin is not UTF-8 text: {error}") from error
 
 
 def parse_time(given: str, now: datetime | None = None) -> datetime:

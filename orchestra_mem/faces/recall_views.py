@@ -16,7 +16,7 @@ from orchestra_mem.faces.views import clipped, event_words, short_time, table_of
 from orchestra_mem.job_types import JobState
 from orchestra_mem.memory.recall import Expansion
 from orchestra_mem.search_types import Hit, named_in_short
-from orchestra_mem.serialize import dump_json
+from orchestra_mem.serialize import readable_json
 from orchestra_mem.types import Summary
 from orchestra_mem.work_types import WorkKind
 
@@ -89,7 +89,7 @@ def expansion_text(found: Expansion) -> str:
         agent = f" by {operation.agent}" if operation.agent else ""
         lines += [
             f"op{operation.id} {short_time(operation.timestamp)} {operation.type}{agent} ({operation.tokens:,} tokens)",
-            dump_json(operation.data),
+            readable_json(operation.data),
         ]
     return "".join(f"{line}\n" for line in lines)
 
@@ -184,7 +184,7 @@ def _verdict(story: SummaryHistory) -> str:
         return f"{story.draft.verdict}; used at next refresh"
     if story.job is not None and story.job.state is not JobState.FAILED:
         tried = f", {story.job.attempts} tries failed: {story.job.error}" if story.job.attempts else ""
-        return f"{story.job.state.value} for the model{tried}" if story.job.since is None else "in progress"
+        return "in progress" if story.job.state is JobState.RUNNING else f"waiting for the model{tried}"
     if story.trial is not None:
         return f"{story.trial.verdict}{': ' if story.trial.fault else ''}{story.trial.fault}"
     return story.summary.verdict or "no model was asked"

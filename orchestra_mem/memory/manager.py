@@ -154,12 +154,12 @@ class OrchestratorContextManager(
             measure_turns: Measure how many of the last turns to show in full, which loads the word table.
 
         Raises:
-            ValueError: The budget is negative.
+            ValueError: The budget is no number or negative, or the query is not a string.
             ServerAwayError: The database server is unreachable, and there is no earlier context or `where` is strict.
         """
         budget_tokens = self._parts.tracker.budget_tokens if max_tokens is None else max_tokens
-        if budget_tokens < 0:
-            raise ValueError(f"max_tokens is {budget_tokens}: a budget cannot be negative")
+        if not hasattr(budget_tokens, "__int__") or budget_tokens < 0:
+            raise ValueError(f"max_tokens is {budget_tokens!r}: a budget is a number of tokens, at least 0")
 
         def build(doubted: int) -> OrchestratorContext:
             with self._life.settled():

@@ -130,6 +130,7 @@ class QueryCalls(HistoryCalls):
         also a name such as `K7`: search finds what has these words, and a note says so.
 
         Raises:
+            ValueError: The query is not a string, or the limit is no number or negative.
             SearchError: A library that search needs cannot be loaded.
             StorageError: The index cannot be used.
             EmbedderError: `mode` is dense, and no vectors are available.
@@ -164,8 +165,10 @@ class QueryCalls(HistoryCalls):
         """Return the newest `limit` facts (None: all), oldest first: of one `kind` or all, if `standing` only active.
 
         Raises:
-            ValueError: There is no such kind.
+            ValueError: There is no such kind, or the limit is negative.
         """
+        if limit is not None and limit < 0:
+            raise ValueError(f"limit is {limit}: must be at least 0")
         kinds = () if kind is None else (MustKeepKind(kind),)
         status = MustKeepStatus.STANDING if standing else None
         with self._all_extracted():
@@ -254,7 +257,7 @@ class QueryCalls(HistoryCalls):
         from orchestra_mem.retrieval.passages import recall
 
         session = self._life.snapshot().session_id
-        most = max(_LEAST_RECALLED, min(_MOST_RECALLED, budget_tokens // _TOKENS_RECALLED))
+        most = max(_LEAST_RECALLED, min(_MOST_RECALLED, int(budget_tokens) // _TOKENS_RECALLED))
         return recall(self._parts.search, query, session=session, where=where, limit=most)
 
     def _search_stats(self) -> dict[str, Json]:

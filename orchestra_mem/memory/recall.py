@@ -101,7 +101,7 @@ class Recall:
         return Expansion(reference=f"S{number}", operations=tuple(self._covered(summary)), summary=summary)
 
     def _expand_place(self, reference: str) -> Expansion | None:
-        """Expand a line (`decision_log.md:41`; default 1) to the nearest passage; return None for other references."""
+        """Expand a line (`decision_log.md:41`; default 1) to the passage there or next; None for other references."""
         match = _DOCUMENT.fullmatch(reference.strip())
         if match is None:
             return None
@@ -116,11 +116,11 @@ class Recall:
             raise NotFoundError(f"{match['name']} is empty")
         if line > (last := len(text.splitlines())):
             raise NotFoundError(f"there is no line {line:,} in {match['name']}; its last line is {last:,}")
-        nearest = min(passages, key=lambda each: max(each.line - line, line - each.end + 1, 0))
+        nearest = next((each for each in passages if each.end > line), passages[-1])  # that of a heading is below it
         number, heading = passages.index(nearest), nearest.heading
         before = [each for each in passages[max(0, number - _PASSAGES_AROUND) : number] if each.heading == heading]
         behind = [each for each in passages[number + 1 : number + 1 + _PASSAGES_AROUND] if each.heading == heading]
-        names = names_in(nearest.text)
+        names = names_in("\n".join((*heading[-1:], nearest.text)))
         facts = self.parts.ledger.must_keeps_by_id(names["K"])
         numbers = sorted({*names["op"], *(fact.operation for fact in facts if fact.operation)})
         # Filters, not `operation()`: a person's line may name an operation that does not exist.

@@ -16,7 +16,7 @@ from orchestra_mem.core.search.echoes import fenced, plain_words, without_recall
 from orchestra_mem.core.text import neutralise, squeeze
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.retrieval.lazy_search import LazySearch
-from orchestra_mem.retrieval.search import Answer, MemorySearch, is_match
+from orchestra_mem.retrieval.search import Answer, MemorySearch, check_request, is_match
 from orchestra_mem.search_types import EVERYTHING, Hit, SearchFilter, named_in_short
 from orchestra_mem.serialize import local_day, to_object
 from orchestra_mem.stores import EventLog
@@ -50,7 +50,12 @@ def recall(
         limit: Maximum number of passages.
         agents: The asking agents; their passages rank slightly higher.
         where: Restricts the search.
+
+    Raises:
+        ValueError: The question is not a string, or the limit is no number or negative.
+        InvalidTimeError: A time of the filter has no time zone.
     """
+    check_request(where, limit, question)
     if not question.strip():
         return Recalled(recollections=())
     try:

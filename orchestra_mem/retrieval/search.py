@@ -97,15 +97,17 @@ class ResponseStore(Protocol):
         """Delete all answers."""
 
 
-def check_request(where: SearchFilter, limit: int) -> None:
+def check_request(where: SearchFilter, limit: int, query: str = "") -> None:
     """Validate the arguments of a search.
 
     Raises:
-        ValueError: The limit is negative.
+        ValueError: The query is not a string, or the limit is no number or negative.
         InvalidTimeError: A time of the filter has no time zone.
     """
-    if limit < 0:
-        raise ValueError(f"limit is {limit}: must be at least 0")
+    if not isinstance(query, str):
+        raise ValueError(f"the query is {query!r}: must be a string")
+    if not hasattr(limit, "__index__") or limit < 0:
+        raise ValueError(f"limit is {limit!r}: must be at least 0")
     for name, moment in (("since", where.since), ("until", where.until)):
         if moment is not None and moment.tzinfo is None:
             raise InvalidTimeError(f"{name} is {moment}, which {NO_ZONE}")
@@ -189,13 +191,13 @@ class MemorySearch:
             session: The current session; its chunks rank slightly higher.
 
         Raises:
-            ValueError: There is no such mode, or the limit is negative.
+            ValueError: There is no such mode, the query is not a string, or the limit is no number or negative.
             InvalidTimeError: A time of the filter has no time zone.
             StorageError: The index cannot be used.
             EmbedderError: The mode is `dense`, and the query cannot be embedded.
         """
         mode = SearchMode(mode)
-        check_request(where, limit)
+        check_request(where, limit, query)
         known = self.index.problems
         try:
             answer = self._answer(query, where, mode, limit, session)

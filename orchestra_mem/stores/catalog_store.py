@@ -266,7 +266,7 @@ class AuditLog(Stored):
                 "EXISTS (SELECT 1 FROM json_each(items) WHERE value = ?)": where.item,
             }
         )
-        tail = f"{condition} ORDER BY id DESC LIMIT ?"
+        tail = f"{condition} ORDER BY time DESC, id DESC LIMIT ?"  # reads are stored later than they happened
         return self._database.find(_AUDIT, tail, [*values, limit_of(where.limit)])
 
     def injections(self, agent: str | None, since: datetime | None) -> list[InjectedItem]:

@@ -31,11 +31,17 @@ class CatalogLearner:
 
     catalog: MemoryCatalog
     store: CatalogStore
-    # Whether an exchange may be waiting. True at first, as a killed process may have left some.
-    waits: bool = field(default=True, init=False)
+    # How often exchanges were stored, and up to which time all were learnt. A killed process may have left some.
+    _stored: int = field(default=1, init=False)
+    _learnt: int = field(default=0, init=False)
     faults: Sequence[str] = field(default=(), init=False)
     _echoes: defaultdict[str, Echoes] = field(default_factory=lambda: defaultdict(Echoes), init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+
+    @property
+    def waits(self) -> bool:
+        """Whether an exchange may be waiting, or is being learnt from."""
+        return self._learnt < self._stored
 
     def note_given(self, agent: str, texts: Sequence[str]) -> None:
         """Note the texts injected into a message, so that their sentences are not learnt from the agent's answer."""
@@ -54,7 +60,7 @@ class CatalogLearner:
         message, answer = (self.catalog.redacted(text[:_MAX_TEXT_CHARS]) for text in (message, answer))
         now = self.catalog.clock()
         self.store.put_exchange(Exchange(agent=agent.strip(), message=message, answer=answer, time=now))
-        self.waits = True
+        self._stored += 1
 
     def work(self, most: int | None = None) -> None:
         """Learn from waiting exchanges, at most `most` if given.
@@ -65,16 +71,11 @@ class CatalogLearner:
             StorageError: A write failed; the exchanges keep waiting.
         """
         with self._lock:
-            self.waits = False  # set again by `put` for exchanges that arrive from here on
-            try:
-                waiting = self.store.exchanges(most or None)
-                for exchange in waiting:
-                    self._try(exchange)
-            except StorageError:
-                self.waits = True
-                raise
-            if most and len(waiting) == most:
-                self.waits = True
+            stored = self._stored
+            for exchange in self.store.exchanges(most or None):
+                self._try(exchange)
+            if not self.store.exchanges(1):
+                self._learnt = stored
 
     def _try(self, exchange: Exchange) -> None:
         try:
@@ -84,7 +85,6 @@ class CatalogLearner:
         except Exception as error:  # a broken exchange must not stop the others
             logger.exception("learning from exchange %d of %r failed", exchange.id, exchange.agent)
             self.store.exchange_failed(exchange, f"{type(error).__name__}: {error}")
-            self.waits = True
 
     def _learn(self, exchange: Exchange) -> None:
         # Imported here, as NumPy loads slowly and importing the package must stay quick.

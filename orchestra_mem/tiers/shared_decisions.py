@@ -193,7 +193,8 @@ class SharedDecisions:
                 own = self.ledger.must_keep(int(fact[1:]))
                 if each.text in map(self._lifted, (own.text, own.found)):
                     return each
-                raise NotFoundError(f"{each.number} of {SHARED_LOG} says {each.text!r}, but {fact} here {own.text!r}")
+                said = f"{each.number} of {SHARED_LOG} says {each.text!r}, but {fact} here {own.text!r}"
+                raise NotFoundError(f"{said}; if a person has reworded it, delete it by hand: {self.path}:{each.line}")
         why = self.problem or "`decisions shared` lists what is; what others shared, delete in its document"
         raise NotFoundError(f"{fact} of this project is not in {SHARED_LOG}: {why}")
 

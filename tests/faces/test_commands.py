@@ -52,6 +52,7 @@ def test_init_lays_down_the_template_and_the_documents_and_may_be_repeated(run: 
         (("[1, null]",), None, [1, None]),
         (("-",), '{"big": 1e3, "nul": "\\u0000", "lone": "\\ud800"}', {"big": 1000.0, "nul": "\0", "lone": "\ud800"}),
         (("--text", '"quoted" and plain'), None, {"text": '"quoted" and plain'}),
+        (("--text", "-"), "The crane lifts 1.8 tonnes.\n", {"text": "The crane lifts 1.8 tonnes.\n"}),
     ],
 )
 def test_record_takes_json_from_the_argument_stdin_or_a_text(
@@ -216,6 +217,15 @@ def test_text_of_operations_is_never_read_as_markup(run: Any) -> None:
     shown = run("ops")
     assert r"[bold]x[/bold] [/no] \x1b[31mr\x07" in shown
     assert "\x1b" not in shown + run("expand", "op1") + run("context") + run("shell", stdin="what did we just do?")
+
+
+def test_expand_shows_any_script_as_it_was_written(run: Any) -> None:
+    """`expand` prints data as JSON that is readable in all scripts and equal to what was recorded."""
+    data = {"text": "Jörg: 我们决定用电子票。", "raw": "\x9b\x7f\ud800\u2028<!-- pin -->"}
+    run("record", "note", json.dumps(data))
+    line = run("expand", "op1").splitlines()[-1]
+    assert "Jörg: 我们决定用电子票。" in line
+    assert json.loads(line) == data
 
 
 def test_losses_and_expand_lead_back_to_the_originals(filled: Any) -> None:

@@ -217,8 +217,8 @@ def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
         (served.client.post("/v1/responses"), 404, "there is no such address: `/openapi.json` lists the routes"),
         (served.client.post("/api/memory/status"), 405, "Method Not Allowed"),
         (served.client.get("/api/memory/catalog/M99"), 404, "there is no item 'M99' in the catalog"),
-        (served.client.post(operations, content=b"{", headers=as_json), 422,
-         "the request has 1 fault: body.1: JSON decode error"),
+        (served.client.post(operations, content=b'{"type":\n x}', headers=as_json), 422,
+         "the request has 1 fault: the body is not JSON: Expecting value: line 2 column 2 (char 10)"),
         (served.client.post(operations, data={"a": "b"}), 422, f"the request has 2 faults: {not_read}; "
          "header.content-type: application/x-www-form-urlencoded was sent; send application/json"),
         (served.client.post(operations, content=b"{}"), 422,
@@ -227,7 +227,8 @@ def test_every_refusal_is_a_problem_body_in_a_sentence(served: Served) -> None:
          f"the request has 2 faults: {not_read}; header.content-type: application/x-ndjson was sent; send application"),
         (served.client.post(operations, json=[]), 422, f"the request has 1 fault: {not_read}"),
         (served.client.put("/api/memory/documents/work_plan", content="# A", headers=as_json), 422,
-         "the request has 2 faults: body.0: JSON decode error; header.content-type: application/json was sent; send "),
+         "the request has 2 faults: the body is not JSON: Expecting value: line 1 column 1 (char 0); "
+         "header.content-type: application/json was sent; send "),
         (served.client.post(operations, content=b'"\xff"', headers=as_json), 400,
          "the body cannot be read: 'utf-8' codec can't decode byte 0xff in position 1"),
     ):  # fmt: skip

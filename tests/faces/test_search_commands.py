@@ -46,6 +46,19 @@ def test_a_hit_says_where_it_stands_and_leads_there(said: Any) -> None:
     assert [operation["id"] for operation in found["operations"]] == [1]
 
 
+def test_a_heading_leads_to_the_entry_below_it(said: Any) -> None:
+    """`expand` of a line that is an entry's heading shows the entry and the operation that the heading names."""
+    said("record", "decision", "--text", "The archive closes at 9 pm.")
+    said("record", "decision", "--text", "The archive closes at 8 pm instead of 9 pm.")
+    said("refresh")
+    lines = (said.folder / ".obra/memory/decision_log.md").read_text().split("\n")
+    assert "*Superseded by" in "\n".join(lines)
+    for text in ("The archive closes at 9 pm.", "The archive closes at 8 pm instead of 9 pm."):
+        (line,) = (number for number, each in enumerate(lines, 1) if each.startswith("###") and text in each)
+        (operation,) = said.json("expand", f"decision_log.md:{line}")["operations"]
+        assert operation["data"]["text"] == text
+
+
 def test_an_operation_is_shown_among_its_neighbours(said: Any) -> None:
     """`expand` shows an operation among its neighbours, a line each, and then its data as recorded."""
     shown = said("expand", "op1").split("\n")

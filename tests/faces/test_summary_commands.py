@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from orchestra_mem.adapters.database import Database
 from orchestra_mem.model_types import Message, Role
+from orchestra_mem.stores import JobQueue
 from orchestra_mem.testing import ScriptedModel
 from tests.adapters.test_openai_http import Llama, serving
 from tests.faces.conftest import MadeBy, Program
@@ -36,6 +40,20 @@ def _print(run: Program) -> None:
 def printing(made_by: MadeBy) -> Program:
     """The program in a compacted project of tool output, of which extraction keeps little."""
     return made_by(_print)
+
+
+def test_a_job_that_its_process_left_waits_again(printing: Any) -> None:
+    """The list shows a job in progress only while a process is at it."""
+    summary, now = f"S{printing.json('summaries')[-1]['id']}", datetime.now(UTC)
+    with closing(Database(printing.folder / ".obra" / "obra.db")) as database:
+        queue = JobQueue(database)
+        queue.put(summary, priority=0, now=now, most=9)
+        assert queue.take("me", now=now, until=now + timedelta(minutes=1)) is not None
+        assert "in progress" in printing("summaries")
+        queue.resign("me")
+    shown = printing("summaries")
+    assert "waiting for the model" in shown
+    assert "in progress" not in shown
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import signal
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -28,6 +30,7 @@ from orchestra_mem import (
 )
 from orchestra_mem.build import load_settings
 from orchestra_mem.catalog_types import AuditFilter, ItemStatus
+from orchestra_mem.core.catalog.item_extraction import find_items
 from orchestra_mem.doctor.documents import find_secrets
 from orchestra_mem.search_types import SearchFilter
 from orchestra_mem.tiers.catalog import MemoryCatalog
@@ -68,6 +71,23 @@ def _live(memory: OrchestratorContextManager, agent: str = "ada") -> list[str]:
 
 
 # `inject` before an agent's call and `learn` after it
+
+
+def test_a_read_waits_for_what_is_being_learnt(
+    memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read of the catalog includes an exchange from which the background thread is just learning."""
+    has_begun = threading.Event()
+
+    def slowly(*given: Any) -> Any:
+        has_begun.set()
+        time.sleep(0.5)
+        return find_items(*given)
+
+    monkeypatch.setattr("orchestra_mem.core.catalog.item_extraction.find_items", slowly)
+    memory.learn("Which account?", "We decided to pay the plumber from the reserve account.", agent="ada")
+    assert has_begun.wait(30)
+    assert len(memory.inject("Who pays the plumber?", agent="ada").item_ids) == 1
 
 
 def test_what_an_agent_answered_is_given_with_its_next_message(memory: OrchestratorContextManager) -> None:
@@ -642,6 +662,20 @@ def test_the_audit_trail_has_every_access_and_every_change(opened: Open, clock: 
         assert (given.agent, given.item, given.times, given.messages, given.unused) == ("ada", item.id, 2, 2, 2)
         clock.now += 31 * DAY
         assert memory.catalog.clean_up().audit_entries == 5
+
+
+def test_the_audit_trail_is_listed_by_time(opened: Open, clock: Clock) -> None:
+    """Entries are listed newest first, although reads are stored later than changes that follow them."""
+    with opened() as memory:
+        for number in range(3):
+            memory.inject("tea", agent="ada")
+            clock.now += timedelta(minutes=1)
+            memory.catalog.store({"content": f"Tea is at {number}."})
+            clock.now += timedelta(minutes=1)
+        told = [(entry.call, entry.time) for entry in memory.audit()]
+        assert [call for call, _ in told] == ["store", "inject"] * 3
+        assert told == sorted(told, key=lambda each: each[1], reverse=True)
+        assert memory.audit(AuditFilter(limit=2)) == memory.audit()[:2]
 
 
 def test_words_are_found_in_upper_and_lower_case_of_any_script(memory: OrchestratorContextManager) -> None:

@@ -70,7 +70,9 @@ def faults_of(error: ValidationError) -> list[str]:
     for fault in error.errors(include_url=False):
         value = fault["input"]
         shown = "" if isinstance(value, Mapping | bytes) else f", not {_shown(value)}"
-        faults.append(f"{'.'.join(map(str, fault['loc'])) or 'item'}: {_plain(fault['msg'])}{shown}")
+        is_time = fault["type"].startswith("datetime_")  # pydantic says only where its parser stopped
+        wanted = "must be a time such as 2026-12-01T14:00+01:00" if is_time else _plain(fault["msg"])
+        faults.append(f"{'.'.join(map(str, fault['loc'])) or 'item'}: {wanted}{shown}")
     return faults
 
 

@@ -49,6 +49,8 @@ _SHARE = 0.12
 _MAX_FINDS = 24
 # What a sentence that states a decision is not as well. It may be a rule, name who does something, or leave it open.
 _REPORTED = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.INSIGHT)
+# Names of fields that say no more than the kind of their fact. With a subject they stay: outcomes are compared by them.
+_SAYING_KIND = frozenset("decision decisions rule rules constraint constraints failure failures".split())
 _REASONS = ("reason", "rationale", "why", "because")
 _SOFT = re.compile(r"[,;:\u2014\u2013\uff0c\uff1b]\s*|\s-\s+")
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|ma|я|мой|моя)\b|我", re.IGNORECASE)
@@ -74,8 +76,8 @@ def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, 
     """Find the facts that summaries of operations must keep, in the order of their fields. Batches are faster.
 
     Prose is classified sentence by sentence; tool output is searched for failures only. A fact's text is a verbatim
-    passage of a field, with two additions: a short value comes with its field's name and its subject
-    (`status: failed (Password hashing)`), and a role in the first person is preceded by `Speaker: `.
+    passage of a field, with two additions: a short value comes with its subject and its field's name, unless that only
+    names the kind (`status: failed (Password hashing)`), and a role in the first person comes after `Speaker: `.
     """
     read = [list(_read(operation)) for operation in operations]
     found = iter(_classify([text for parts in read for text in parts if isinstance(text, _Text)]))
@@ -145,7 +147,8 @@ def _of_state(field: Field) -> Iterator[_Text | Find]:
     value = field.text.strip()
     if kind := kind_of_value(field.name, value, about=field.about):
         about = f" ({field.about})" if field.about else ""
-        yield Find(kind, f"{field.name}: {value}{about}", 1.0)
+        label = "" if field.name in _SAYING_KIND and not about else f"{field.name}: "
+        yield Find(kind, f"{label}{value}{about}", 1.0)
     elif not says_nothing(value) and len(value.split()) >= 3:
         kind = kind_of_field(field.name)
         if kind is None or len(value) > _MAX_CHARS:

@@ -9,6 +9,7 @@ this machine (DNS rebinding). So each request needs a known host and a token, an
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -131,6 +132,8 @@ def _answers(request: Request, method: str) -> bool:
 async def _invalid(request: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
     faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+    if (first := error.errors()[0])["type"] == "json_invalid":  # the only fault; say which, and in which line
+        faults = [f"the body is not JSON: {json.JSONDecodeError(first['ctx']['error'], error.body, first['loc'][1])}"]
     kind = request.headers.get("content-type", "nothing")
     is_json = kind.lower().startswith("application/") and kind.partition(";")[0].lower().endswith(("/json", "+json"))
     # JSON of another type is not parsed, but a document is, if its type is JSON.

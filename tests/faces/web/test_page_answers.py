@@ -11,6 +11,7 @@ import pytest
 from orchestra_mem.build.memory_service import MemoryService
 from orchestra_mem.errors import DocumentConflictError
 from orchestra_mem.types import Json
+from orchestra_mem.work_types import WorkKind
 from tests.conftest import record
 from tests.faces.http_client import Served, serving
 from tests.memories import collide
@@ -41,6 +42,23 @@ def test_home_tells_first_what_needs_a_person(served: Served) -> None:
     assert f'id="conflict-{conflict}"' in served.client.get("/documents/work_plan").text
     assert page.index("decision_log") < page.index("The model’s window")
     assert "Nothing: no conflicts" not in page
+
+
+def test_pages_have_the_projects_name(tmp_path: Path) -> None:
+    """The title of each page and the head of the home page have the name that the project's documents have."""
+    with serving(tmp_path, config={"project": {"name": "Lindenhof"}}) as served:
+        page = served.client.get("/").text
+        assert "<title>Home – Lindenhof – orchestra-mem</title>" in page
+        assert "<h1>The memory of Lindenhof</h1>" in page
+
+
+def test_the_words_about_a_work_item_stand_apart(served: Served) -> None:
+    """The tree of work has a space between an item's progress and its assignee."""
+    state = served.memory.state
+    story = state.create(WorkKind.STORY, "Clear the cellar", assignee="treasurer")
+    state.create(WorkKind.TASK, "Move the bikes", parent=story.id)
+    words = " ".join(re.sub("<[^>]+>", "", served.client.get("/work").text).split())
+    assert "0 of 1 assigned to treasurer" in words
 
 
 def test_a_form_may_be_left_empty_and_faults_are_told(served: Served) -> None:

@@ -168,7 +168,7 @@ def page_text(template: str, agent: str | None, **what: Any) -> bytes:
 
 def render(request: Request, template: str, status: int = 200, **what: Any) -> HTMLResponse:
     """Return a page for the caller. Contents of the memory are passed in `what`, and are escaped."""
-    project = request.app.state.project.name
+    project = request.app.state.memory.shared_log.name  # as documents and other projects name it
     text = page_text(template, request.scope["caller"], project=project, here=request.url.path, **what)
     return HTMLResponse(text, status)
 
