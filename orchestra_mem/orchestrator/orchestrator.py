@@ -31,7 +31,7 @@ from orchestra_mem.orchestrator.intents.classifier import classifier
 from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.languages import is_foreign
 from orchestra_mem.orchestrator.intents.reading import read_line
-from orchestra_mem.orchestrator.journal import LINE, UNDONE, CatalogHooks, Journal, line_record, said
+from orchestra_mem.orchestrator.journal import LINE, PART_OF, UNDONE, CatalogHooks, Journal, line_record, said
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear
 from orchestra_mem.orchestrator.talk import (
     Effect,
@@ -63,8 +63,9 @@ _SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without a
 class _Waiting:
     """A question for the next line: which of the readings `options` is meant, or which of the items `candidates`.
 
-    `phrase` is the ambiguous or unknown phrase. A yes confirms the items `meant`, or the undo of the operation
+    `phrase` is the ambiguous or unknown phrase. A yes confirms the items `meant`, or the undo of the operations
     `undoing`; with `first_only` it confirms only the first intent, and the remaining intents are still unconfirmed.
+    `first` is the line's first operation, 0 if nothing of the line has been executed.
     """
 
     line: str
@@ -72,8 +73,9 @@ class _Waiting:
     phrase: str = ""
     candidates: tuple[int, ...] = ()
     meant: tuple[int, ...] = ()
-    undoing: Operation | None = None
+    undoing: tuple[Operation, ...] = ()
     first_only: bool = False
+    first: int = 0
 
 
 class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project, config=config))"):
@@ -220,22 +222,28 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         if line.rstrip().endswith("?") or self._read(line).understood:
             return None
         items, both = resolving.chosen_from(line, waiting.candidates, talk), f"{waiting.line} ({line.strip()})"
-        return self._run(both, waiting.options[0], talk, {waiting.phrase: items}) if items else None
+        meant = {waiting.phrase: items}
+        return self._run(both, waiting.options[0], talk, meant, first=waiting.first) if items else None
 
     def _run(
         self, line: str, intents: Sequence[Intent], talk: Talk, chosen: Mapping[str, Sequence[int]],
-        agreed: _Waiting | None = None,
+        agreed: _Waiting | None = None, first: int = 0,
     ) -> Reply:  # fmt: skip
-        """Execute intents in order, each atomically; an intent that has to ask, and all later ones, wait."""
+        """Execute intents in order, each atomically; an intent that has to ask, and all later ones, wait.
+
+        first: The line's first operation, if a part of the line was executed before a question.
+        """
         replies: list[Reply] = []
+        first = agreed.first if agreed else first
         for place, intent in enumerate(intents):
             if agreed and agreed.meant:
                 chosen = {intent.target: agreed.meant}
-            reply = self._step(line, intent, Resolver(talk, chosen), agreed)
+            reply = self._step(line, intent, Resolver(talk, chosen), agreed, first)
             agreed = None if agreed and agreed.first_only else agreed
             replies.append(reply)
             if reply.outcome is Outcome.ASKED and self._waiting is not None:
-                self._waiting = replace(self._waiting, options=(tuple(intents[place:]),))
+                self._waiting = replace(self._waiting, options=(tuple(intents[place:]),), first=first)
+            first = first or reply.operation
             if reply.outcome in (Outcome.ASKED, Outcome.REFUSED, Outcome.ENDED):
                 break
             # A phrase that is repeated keeps its meaning, even though the change has moved the focus.
@@ -247,12 +255,12 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         text = "\n".join(reply.text for reply in replies)
         return replace(replies[-1], text=text, intents=tuple(intents), effects=effects)
 
-    def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
+    def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None, first: int) -> Reply:
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
         takes_back = intent.action is Action.UNDO
         agreed = None if takes_back and agreed and not agreed.undoing else agreed
-        last = (agreed.undoing if agreed else self._journal.last_change()) if takes_back else None
-        old = self._journal.old_date(last, self._clock()) if last else ""
+        last = (agreed.undoing if agreed else self._journal.last_change()) if takes_back else ()
+        old = self._journal.old_date(last[0], self._clock()) if last else ""
         try:
             if intent.action is Action.QUIT:
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
@@ -266,7 +274,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             asks = intent.action in DESTRUCTIVE or self._commands.reopens(intent, resolver)
             if asks and (self._confirm or old) and not agreed:
                 return self._asked_first(reply, intent, resolver, last, old)
-            return self._undone(reply, last) if last else self._done(reply, intent, resolver)
+            return self._undone(reply, last) if last else self._done(reply, intent, resolver, first)
         except Unclear as unclear:
             candidates = unclear.candidates
             if candidates or unclear.phrase:
@@ -277,29 +285,33 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             spoken_of = shown(resolver.named(intent.target))
             return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=f"{error}.", effects=spoken_of))
 
-    def _done(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
+    def _done(self, reply: Reply, intent: Intent, resolver: Resolver, first: int) -> Reply:
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
             done = self._commands.actions[intent.action](intent, resolver)
         reply = replace(reply, text=done.text, effects=done.effects)
-        return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
+        data = {**(line_record(reply) if done.data is None else done.data), **({PART_OF: first} if first else {})}
+        return self._journal.record(reply, changes, kind=done.kind or LINE, data=data)
 
-    def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver, last: Operation | None, old: str) -> Reply:
-        """Ask before items are cancelled or reopened, or the `last` operation undone; `old`: its date, if it is old."""
+    def _asked_first(
+        self, reply: Reply, intent: Intent, resolver: Resolver, last: tuple[Operation, ...], old: str
+    ) -> Reply:
+        """Ask before items are cancelled or reopened, or the `last` line undone; `old`: its date, if it is old."""
         items = [] if last else resolver.many(intent.target, expected_target(intent))
         verb = "reopen" if intent.action is Action.STOP else intent.action
-        what = f'undo "{said(last)}"{old and f" of {old}"}' if last else f"{verb} {_names(items)}"
+        what = f'undo "{said(last[0])}"{old and f" of {old}"}' if last else f"{verb} {_names(items)}"
         meant, options = tuple(item.id for item in items), ((intent,),)
         self._waiting = _Waiting(line=reply.line, options=options, meant=meant, undoing=last, first_only=True)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
-    def _undone(self, reply: Reply, last: Operation) -> Reply:
+    def _undone(self, reply: Reply, last: Sequence[Operation]) -> Reply:
         with self.tracker.together() as changes:
-            items = self.tracker.undo(last.id)
-        text = f'Undid "{said(last)}": {_names(items)}'
-        effect = Effect(happening=Happening.CHANGED, items=tuple(item.id for item in items), text=text)
+            items = {item.id: item for operation in last for item in self.tracker.undo(operation.id)}
+        text = f'Undid "{said(last[0])}": {_names([*items.values()])}'
+        effect = Effect(happening=Happening.CHANGED, items=tuple(items), text=text)
         reply = replace(reply, text=text, effects=(effect,))
-        return self._journal.record(reply, changes, data={**line_record(reply), UNDONE: last.id})
+        first = last[-1].data.get(PART_OF, last[-1].id) if isinstance(last[-1].data, dict) else last[-1].id
+        return self._journal.record(reply, changes, data={**line_record(reply), UNDONE: first})
 
     # Tasks
 
