@@ -24,7 +24,7 @@ from orchestra_mem.memory.agent_view import InjectedMessage, first_injection
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator import resolving
-from orchestra_mem.orchestrator.answers import Answers, persons_in
+from orchestra_mem.orchestrator.answers import Answers
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import classifier
@@ -181,7 +181,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             return None
         if named := resolving.resolve_line(line, talk).items:
             return Intent(action=Action.STATUS, target=", ".join(f"#{item.id}" for item in named))
-        return Intent(action=Action.LIST, sure=0) if persons_in(line, self.tracker) else None
+        return Intent(action=Action.LIST, sure=0) if resolving.persons_in(line, self.tracker) else None
 
     def _read(self, line: str) -> Parsed:
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))

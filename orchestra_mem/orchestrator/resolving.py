@@ -25,10 +25,12 @@ from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
 from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk, expected_parent, expected_target, title_fit
 from orchestra_mem.types import MustKeepKind
-from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
+from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkTracker
 
 _AT_HAND = "it"  # the target if a command names none
 _MOST_OFFERED = 5
+MOST_SIFTED = 500
+"""Number of items of the backlog, from the first on, that are filtered in memory."""
 _SURELY_NAMED = 0.6
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
 _JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
@@ -160,6 +162,13 @@ def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, 
     if candidates:
         return named if set(named) <= set(candidates) else ()
     return named if ITEM.fullmatch(said) and re.search(r'[\d"]', said) else ()
+
+
+def persons_in(line: str, tracker: WorkTracker) -> frozenset[str]:
+    """Return the names in a line, in lower case, that are assignees of the first `MOST_SIFTED` items of the backlog."""
+    known = {item.assignee.casefold() for item in tracker.items(WorkFilter(limit=MOST_SIFTED)) if item.assignee}
+    longest_first = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
+    return frozenset(re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", line.casefold()) if known else ())
 
 
 def speaker() -> str:
