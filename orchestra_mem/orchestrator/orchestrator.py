@@ -158,10 +158,11 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk(self._clock())
         if waiting and (reply := self._gone_on(waiting, line, talk)):
-            return reply
+            return replace(reply, answers=True)
         if resolving.is_no(line):
             answer = "Nothing was changed." if waiting else "Nothing was changed; `undo` reverts the last change."
-            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=answer))
+            reply = Reply(line=line, outcome=Outcome.ANSWERED, text=answer, answers=waiting is not None)
+            return self._journal.record(reply)
         nothing = Parsed(intents=(), understood=False)
         parsed = nothing if resolving.is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
