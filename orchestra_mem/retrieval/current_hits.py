@@ -11,6 +11,7 @@ from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.core.facts.candidates import UNFINISHED
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.echoes import plain_words
+from orchestra_mem.core.text import QUESTION_MARKS, split_sentences
 from orchestra_mem.search_types import Chunk, Hit, Tier
 from orchestra_mem.stores import Ledger
 from orchestra_mem.types import MustKeep, MustKeepStatus
@@ -19,6 +20,7 @@ _MOST_IN_TURN = 8  # facts that supersede each other in turn and are looked up
 _REPLACED = frozenset({MustKeepStatus.SUPERSEDED, MustKeepStatus.REMOVED})  # if they name a later fact
 _MOSTLY = 0.6  # share of a text that superseded facts must make up
 # A label whose lines are passages of their own, or the state of the fact in the heading.
+_MESSAGES = frozenset({"message", "user_message", "user_input"})
 _NO_CONTENT = re.compile(r"\s*(?:(?:\*\*[^*\n]+\*\*|[\w-]+):|\*(?:Perhaps s|S)uperseded[^*\n]*\*)?\s*")
 
 
@@ -82,6 +84,17 @@ def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
         if newer > at and found[newer].perhaps <= found[at].perhaps:
             found.insert(at, found.pop(newer))
     return found
+
+
+def questions_last(hits: Iterable[Hit]) -> list[Hit]:
+    """Mark messages that only ask as `perhaps`, and put them last: what people asked before is hardly an answer."""
+    found = [replace(hit, perhaps=True) if _only_asks(hit.chunk) else hit for hit in hits]
+    return sorted(found, key=lambda hit: _only_asks(hit.chunk))
+
+
+def _only_asks(chunk: Chunk) -> bool:
+    ends = chunk.kind in _MESSAGES and chunk.text.rstrip().endswith(QUESTION_MARKS)
+    return ends and all(each.endswith(QUESTION_MARKS) for each in split_sentences(chunk.text))
 
 
 def _line_fact(chunk: Chunk) -> int:
