@@ -154,13 +154,9 @@ def bounds_in(text: str, now: datetime, zone: tzinfo | None = None) -> tuple[dat
 
 def unread_period(text: str, now: datetime) -> str:
     """Return words of a text that name a time which `bounds_in` does not read, such as "next week"; "" if none do."""
-
-    def unread(found: re.Match[str]) -> str:
-        return "" if periods_in(found[0], now) else found[0]
-
     for told in _TOLD_OF_TIME.finditer(_BETWEEN.sub(lambda ends: "" if bounds_in(ends[0], now)[1] else ends[0], text)):
-        rest = _HOURS.sub("", told[0])
-        if _NAME_OF_TIME.search(re.sub(TIME, unread, rest, flags=re.IGNORECASE)):
+        unread = _TIMES.sub(lambda each: "" if periods_in(each[0], now) else each[0], _HOURS.sub("", told[0]))
+        if _NAME_OF_TIME.search(unread):
             return told[0].strip(" ,-")
     return ""
 

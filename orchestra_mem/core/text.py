@@ -63,7 +63,6 @@ _END = re.compile(
 # candidates; the lookbehind keeps a match from starting inside a run of stops.
 _ASCII_END = re.compile(r"[.!?](?<![.!?][.!?])[.!?]*+[\"')\]*_`~]*+(?=\s)")
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]+")
-QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # Latin, full-width, Arabic
 _CJK_STOPS = frozenset("\u3002\uff01\uff1f\uff61")
 _SPACE = re.compile(r"\s+")
 _SOFT_BORDER = r"[;:,)\u2014\u3001\uff0c](?=\s|[\u3040-\u9fff])"  # compiled on first use, as that is slow

@@ -75,8 +75,9 @@ HELP = """\
 class Answers:
     """Answers questions. `clock` defines "yesterday"; `model`, if given, formulates answers to "why".
 
-    `actions` maps each kind of question to its method, which raises `Unclear` for an ambiguous or missing phrase.
-    `injection` holds the catalog items that the model sees with the line, None if the catalog was not queried.
+    `actions` maps each kind of question to its method, which raises `Unclear` for an ambiguous or missing phrase, or a
+    period that is not known. `injection` holds the catalog items that the model sees with the line, None if the catalog
+    was not queried.
     """
 
     def __init__(
@@ -95,11 +96,7 @@ class Answers:
         }  # fmt: skip
 
     def _recent_or_about(self, intent: Intent, resolver: Resolver, line: str) -> IntentResult:
-        """Answer what was done; with a target, who is on it, or what was decided about it.
-
-        Raises:
-            Unclear: The line names a period that is not known.
-        """
+        """Answer what was done; with a target, who is on it, or what was decided about it."""
         question = f"{intent.value} {line}"
         if not intent.target:
             # Of a line in another language, the value is the period in English.
@@ -317,7 +314,9 @@ class Answers:
         items = self._tracker.items(WorkFilter(text=words, limit=_NEXT))
         found = self._found(words)
         lines = [f"{item.name}: {item.status}" for item in items] + [_hit_line(hit) for hit in found if not hit.perhaps]
-        return _of(items, "\n".join(lines) or _guesses(found) or f"Nothing found for: {words}")
+        # What only supplements the state of an item is not worth a guess.
+        none = (_guesses(found) or f"Nothing found for: {words}") if intent.sure else ""
+        return _of(items, "\n".join(lines) or none)
 
     def knows(self, question: str) -> bool:
         """Check whether something is likely to answer a question."""

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from orchestra_mem.core.periods import bounds_in
-from orchestra_mem.core.text import QUESTION_MARKS, split_sentences, squeeze, stem, words
+from orchestra_mem.core.text import split_sentences, squeeze, stem, words
 from orchestra_mem.core.work.transitions import describe_changes, net_changes
 from orchestra_mem.hooks import hookimpl
 from orchestra_mem.memory.agent_view import InjectedMessage
@@ -153,7 +153,7 @@ def line_record(reply: Reply) -> dict[str, Json]:
     An answer under `shown` is not indexed, because the memory already holds its content. A line with intents is
     `settled`: the state of work holds its outcome, so no facts are extracted from it, nor from a line that only asks.
     """
-    only_asks = all(each.endswith(QUESTION_MARKS) for each in split_sentences(reply.line))
+    only_asks = all(each.endswith(("?", "\uff1f")) for each in split_sentences(reply.line))
     return {
         "intent": ", ".join(dict.fromkeys(intent.action.value for intent in reply.intents)) or None,
         "user_input": reply.line,

@@ -65,7 +65,6 @@ class _Waiting:
 
     `phrase` is the ambiguous or unknown phrase. A yes confirms the items `meant`, or the undo of the operations
     `undoing`; with `first_only` it confirms only the first intent, and the remaining intents are still unconfirmed.
-    `first` is the line's first operation, 0 if nothing of the line has been executed.
     """
 
     line: str
@@ -75,7 +74,6 @@ class _Waiting:
     meant: tuple[int, ...] = ()
     undoing: tuple[Operation, ...] = ()
     first_only: bool = False
-    first: int = 0
 
 
 class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project, config=config))"):
@@ -106,6 +104,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         self._answers = Answers(memory, self.tracker, clock, worder)
         self._tasks = TaskRunner(journal=self._journal, hooks=self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
+        self._line = 0  # first operation of the present line, 0 before it
         self._lock = threading.RLock()
         self._journal.record_unattributed_changes()
         if memory.has_catalog_hooks:
@@ -159,6 +158,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         talk = self._journal.talk(self._clock())
         if waiting and (reply := self._gone_on(waiting, line, talk)):
             return replace(reply, answers=True)
+        self._line = 0
         if resolving.is_no(line):
             answer = "Nothing was changed." if waiting else "Nothing was changed; `undo` reverts the last change."
             reply = Reply(line=line, outcome=Outcome.ANSWERED, text=answer, answers=waiting is not None)
@@ -172,7 +172,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
             return self._run(line, parsed.intents, talk, {})
         if asked := self._question_in(line, talk):
-            find = Intent(action=Action.FIND, value=line.strip())
+            find = Intent(action=Action.FIND, value=line.strip(), sure=0)
             return self._run(line, (asked, find) if self._answers.knows(line) else (asked,), talk, {})
         return self._suggested(line, parsed, talk)
 
@@ -223,28 +223,23 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         if line.rstrip().endswith("?") or self._read(line).understood:
             return None
         items, both = resolving.chosen_from(line, waiting.candidates, talk), f"{waiting.line} ({line.strip()})"
-        meant = {waiting.phrase: items}
-        return self._run(both, waiting.options[0], talk, meant, first=waiting.first) if items else None
+        return self._run(both, waiting.options[0], talk, {waiting.phrase: items}) if items else None
 
     def _run(
         self, line: str, intents: Sequence[Intent], talk: Talk, chosen: Mapping[str, Sequence[int]],
-        agreed: _Waiting | None = None, first: int = 0,
+        agreed: _Waiting | None = None,
     ) -> Reply:  # fmt: skip
-        """Execute intents in order, each atomically; an intent that has to ask, and all later ones, wait.
-
-        first: The line's first operation, if a part of the line was executed before a question.
-        """
+        """Execute intents in order, each atomically; an intent that has to ask, and all later ones, wait."""
         replies: list[Reply] = []
-        first = agreed.first if agreed else first
         for place, intent in enumerate(intents):
             if agreed and agreed.meant:
                 chosen = {intent.target: agreed.meant}
-            reply = self._step(line, intent, Resolver(talk, chosen), agreed, first)
+            reply = self._step(line, intent, Resolver(talk, chosen), agreed)
             agreed = None if agreed and agreed.first_only else agreed
             replies.append(reply)
             if reply.outcome is Outcome.ASKED and self._waiting is not None:
-                self._waiting = replace(self._waiting, options=(tuple(intents[place:]),), first=first)
-            first = first or reply.operation
+                self._waiting = replace(self._waiting, options=(tuple(intents[place:]),))
+            self._line = self._line or reply.operation
             if reply.outcome in (Outcome.ASKED, Outcome.REFUSED, Outcome.ENDED):
                 break
             # A phrase that is repeated keeps its meaning, even though the change has moved the focus.
@@ -253,10 +248,10 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             chosen = {intent.target: done} if same and intent.target and done else {}
             talk = self._journal.talk(self._clock())
         effects = tuple(effect for reply in replies for effect in reply.effects)
-        text = "\n".join(reply.text for reply in replies)
+        text = "\n".join(reply.text for reply in replies if reply.text)
         return replace(replies[-1], text=text, intents=tuple(intents), effects=effects)
 
-    def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None, first: int) -> Reply:
+    def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
         takes_back = intent.action is Action.UNDO
         agreed = None if takes_back and agreed and not agreed.undoing else agreed
@@ -275,7 +270,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             asks = intent.action in DESTRUCTIVE or self._commands.reopens(intent, resolver)
             if asks and (self._confirm or old) and not agreed:
                 return self._asked_first(reply, intent, resolver, last, old)
-            return self._undone(reply, last) if last else self._done(reply, intent, resolver, first)
+            return self._undone(reply, last) if last else self._done(reply, intent, resolver)
         except Unclear as unclear:
             candidates = unclear.candidates
             if candidates or unclear.phrase:
@@ -286,12 +281,15 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             spoken_of = shown(resolver.named(intent.target))
             return self._journal.record(replace(reply, outcome=Outcome.REFUSED, text=f"{error}.", effects=spoken_of))
 
-    def _done(self, reply: Reply, intent: Intent, resolver: Resolver, first: int) -> Reply:
+    def _done(self, reply: Reply, intent: Intent, resolver: Resolver) -> Reply:
         changes: list[WorkEvent]
         with self.tracker.together() as changes:
             done = self._commands.actions[intent.action](intent, resolver)
         reply = replace(reply, text=done.text, effects=done.effects)
-        data = {**(line_record(reply) if done.data is None else done.data), **({PART_OF: first} if first else {})}
+        data = {
+            **(line_record(reply) if done.data is None else done.data),
+            **({PART_OF: self._line} if self._line else {}),
+        }
         return self._journal.record(reply, changes, kind=done.kind or LINE, data=data)
 
     def _asked_first(

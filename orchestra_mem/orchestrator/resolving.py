@@ -251,8 +251,13 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
 
 
 def sensible(line: str, parsed: Parsed) -> Parsed:
-    """Leave out what is near a doubtful destructive reading and, if the line is a question, what changes something."""
-    if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
+    """Leave out what is near a doubtful destructive reading and, if the line is a question, what changes something.
+
+    A destructive command that is only the nearest one to a line without a reading is doubtful, too.
+    """
+    nearest = read_line(parsed.nearest[0]).intents if parsed.nearest and not parsed.intents else ()
+    is_doubtful = bool(nearest) or min((intent.sure for intent in parsed.intents), default=1) < _SURE
+    if _takes_away(parsed.intents or nearest) and is_doubtful:
         return replace(parsed, intents=(), nearest=parsed.nearest[:1])
     if not _ASKS.fullmatch(line):
         return parsed

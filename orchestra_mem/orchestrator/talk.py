@@ -291,11 +291,6 @@ class Talk:
         made = [seen.items[0] for seen in self.seen if seen.happening is Happening.CREATED and len(seen.items) == 1]
         return tuple(dict.fromkeys(made[::-1]))
 
-    def made_since(self, ago: int) -> Items:
-        """Return the items that were created in the last `ago` mentions, oldest first."""
-        made = (seen.items for seen in self.seen[:ago][::-1] if seen.happening is Happening.CREATED)
-        return tuple(item for items in made for item in items)
-
     def _run(self, at: int) -> Items:
         """Return the items of mention `at` and of the run of older mentions like it, oldest first; () for a list."""
         first = self.seen[at]

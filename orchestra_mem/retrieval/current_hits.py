@@ -11,7 +11,8 @@ from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.core.facts.candidates import UNFINISHED
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.echoes import plain_words
-from orchestra_mem.core.text import QUESTION_MARKS, split_sentences
+from orchestra_mem.core.search.terms import is_statement
+from orchestra_mem.core.text import split_sentences
 from orchestra_mem.search_types import Chunk, Hit, Tier
 from orchestra_mem.stores import Ledger
 from orchestra_mem.types import MustKeep, MustKeepStatus
@@ -88,13 +89,11 @@ def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
 
 def questions_last(hits: Iterable[Hit]) -> list[Hit]:
     """Mark messages that only ask as `perhaps`, and put them last: what people asked before is hardly an answer."""
-    found = [replace(hit, perhaps=True) if _only_asks(hit.chunk) else hit for hit in hits]
-    return sorted(found, key=lambda hit: _only_asks(hit.chunk))
-
-
-def _only_asks(chunk: Chunk) -> bool:
-    ends = chunk.kind in _MESSAGES and chunk.text.rstrip().endswith(QUESTION_MARKS)
-    return ends and all(each.endswith(QUESTION_MARKS) for each in split_sentences(chunk.text))
+    told, asked = list[Hit](), list[Hit]()
+    for hit in hits:
+        tells = hit.chunk.kind not in _MESSAGES or any(map(is_statement, split_sentences(hit.chunk.text)))
+        (told if tells else asked).append(hit)
+    return [*told, *(replace(hit, perhaps=True) for hit in asked)]
 
 
 def _line_fact(chunk: Chunk) -> int:

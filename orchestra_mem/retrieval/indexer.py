@@ -32,23 +32,14 @@ from orchestra_mem.core.search.chunking import (
     chunk_work_item,
 )
 from orchestra_mem.core.search.echoes import Echoes, without_recalled
-from orchestra_mem.core.text import QUESTION_MARKS, squeeze
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import EmbedderError, OrchestraMemError
 from orchestra_mem.ports import DocumentStore
 from orchestra_mem.search_types import Chunk, Embedder, SearchIndex, Tier
 from orchestra_mem.stores import CatalogStore, EventLog, Ledger
 from orchestra_mem.tiers.episodic import EpisodicMemoryManager
 from orchestra_mem.tiers.session_ending import SessionPaths
-from orchestra_mem.types import (
-    AS_GIVEN,
-    SHOWN,
-    STORED_ITEM,
-    DocumentName,
-    Operation,
-    OperationFilter,
-    Session,
-    SessionStatus,
-)
+from orchestra_mem.types import AS_GIVEN, STORED_ITEM, DocumentName, Operation, OperationFilter, Session, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkTracker
 
 logger = logging.getLogger(__name__)
@@ -63,21 +54,12 @@ _FRAME = re.compile(
 )
 _EMPTY_LIST = re.compile(r"^\*\*[A-Z][A-Za-z ]+\*\*:\n(?:- None\n)?(?!- )", re.MULTILINE)
 _RECALLED = "recalled"
-_TOLD = ("note", "decide", "report")  # intents of lines that say something, even if nobody confirmed to keep it
 _NOTE = "note"  # value of `WorkEvent.field` for notes
 _IMPORTANCE: dict[str, float] = {DocumentName.DECISION_LOG: 0.7}
 
 
 class _IndexRecreatedError(Exception):
     """The index was recreated, perhaps by another process: everything has to be added again."""
-
-
-def _leaves_nothing(operation: Operation) -> bool:
-    """Check whether an orchestrator neither did nor kept what a line says: a question, or a command not carried out."""
-    data = operation.data if isinstance(operation.data, dict) else {}
-    if operation.is_not_understood:
-        return plain_text(operation).rstrip().endswith(QUESTION_MARKS)
-    return SHOWN in data and data.get("settled") is True and data.get("intent") not in _TOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +222,7 @@ class Indexer:
         is_given = isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}
         if operation.is_stored or is_given:
             return None
-        if _leaves_nothing(operation):
+        if operation.leaves_nothing:
             return None
         data = self._echoes.without(without_recalled(operation.data), operation.id)
         if data == operation.data:
