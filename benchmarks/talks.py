@@ -251,7 +251,7 @@ class Stage:
         """Yield notes, decisions, reports and reasons kept after operation `told`; mere utterances do not count."""
         for operation in self._memory.operations(OperationFilter(after=told)):
             if isinstance(operation.data, dict):
-                yield from (str(operation.data[key]) for key in ("note", "decision", "report") if key in operation.data)
+                yield from (str(operation.data[key]) for key in ("text", "report") if key in operation.data)
                 events = self._orchestrator.tracker.events()
                 yield from (event.reason for event in events if event.operation == operation.id)
 

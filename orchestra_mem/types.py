@@ -125,6 +125,12 @@ class Operation(MappingAccess):
         """Whether an orchestrator found no intent in this line, which may state facts but is no other content."""
         return isinstance(self.data, dict) and SHOWN in self.data and self.data.get("intent", "") is None
 
+    @property
+    def leaves_nothing(self) -> bool:
+        """Whether an orchestrator neither did nor kept what this line says: it only asks, or was not carried out."""
+        data = self.data if isinstance(self.data, dict) else {}
+        return SHOWN in data and data.get("settled") is True and data.get("intent") not in ("note", "decide", "report")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationFilter:

@@ -89,6 +89,20 @@ def test_undo_takes_back_the_last_change(orchestrator: Orchestrator) -> None:
     assert orchestrator.execute("undo").text == "There is nothing to undo."
 
 
+@pytest.mark.parametrize(
+    ("line", "answers"),
+    [("start #1 and assign it to Lea", []), ("start #1, it is blocked by #2", []), ("start #1 and cancel #2", ["yes"])],
+)
+def test_undo_takes_back_a_whole_line(orchestrator: Orchestrator, line: str, answers: list[str]) -> None:
+    """Undo reverts all changes of the last line, also those made after a question; a second one the line before."""
+    _done(orchestrator, "create a task: paint signs", "create an epic: Fair")
+    before = [(item.status, item.assignee) for item in orchestrator.tracker.items()]
+    for each in (line, *answers, "undo", "yes"):
+        orchestrator.execute(each)
+    assert [(item.status, item.assignee) for item in orchestrator.tracker.items()] == before
+    assert orchestrator.execute("undo").text == 'Really undo "create an epic: Fair"? (yes or no)'
+
+
 @pytest.mark.parametrize("ended", [False, True])
 def test_an_old_change_is_undone_only_after_a_yes_to_its_date(
     memory: OrchestratorContextManager, clock: Clock, ended: bool

@@ -35,18 +35,20 @@ _QUARTER = rf"q[1-4]|(?:{'|'.join(_QUARTERS[4:])}) quarter"
 _SUFFIX = r"(?:st|nd|rd|th)?"
 _COUNT = r"\d{1,3}|(?:a )?couple of|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _BEFORE = r"(?:in|during|since|before|after|until|by|of|from|last|this|early|late|mid|around|for)[ -]"
+_UNIT = "day|week|fortnight|month|quarter|year"
 _TIMES = re.compile(
-    r"\b(?:"
+    r"\b(?P<week_of>week of )?(?:"
     rf"(?P<iso_year>{_YEAR})-(?P<iso_month>\d\d)(?:-(?P<iso_day>\d\d))?"
     rf"|(?P<before>{_BEFORE})?(?:(?P<day>{_DAY_NUMBER}){_SUFFIX}(?: of)? )?(?P<month>{_MONTH})\b\.?"
     rf"(?: (?P<day_behind>{_DAY_NUMBER}){_SUFFIX}(?!\d))?(?:(?: of)?,? ?(?P<month_year>{_YEAR}))?"
     rf"|(?:(?:in|of) )?(?P<quarter>{_QUARTER})(?:(?: of)?,? ?(?P<quarter_year>{_YEAR}))?"
     rf"|{_BEFORE}(?P<year>{_YEAR})(?!-\d)"  # "since 2026-05-02" is a day
     r"|(?:since|before|after|until|by) (?P<feast>christmas)"  # not "at Christmas", which may be the next one
-    r"|(?P<word>today|yesterday|(?:this|last|past) (?:week|month|quarter|year))"
-    rf"|(?:last|past) (?P<many>{_COUNT}) (?P<units>day|week|month|quarter|year)s?"
+    rf"|{_BEFORE}(?:calendar )?week (?P<week>\d{{1,2}})(?:(?: of)?,? (?P<week_year>{_YEAR}))?"
+    r"|(?P<word>today|yesterday|(?:this|last|past) (?:week|fortnight|month|quarter|year)|(?:this|last) weekend)"
+    rf"|(?:last|past) (?P<many>{_COUNT}) (?P<units>{_UNIT})s?"
     r"|(?:last|(?:on|since)(?= \w+day\b)) (?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
-    rf"|(?P<count>{_COUNT}) (?P<unit>day|week|month|quarter|year)s? ago"
+    rf"|(?P<count>{_COUNT}) (?P<unit>{_UNIT})s? ago"
     r")\b",
     re.IGNORECASE,
 )
@@ -58,9 +60,20 @@ _UNTIL = ("until", "till", "by")
 _BOUND = re.compile(rf"(?i)\b(before|after|since|{'|'.join(_UNTIL)})\s+")
 _BETWEEN = re.compile(r"(?i)\b(?:between|from) ((?:\w+ ){0,3}\w+) (?:and|to|until|till|through) ((?:\w+ ){0,3}\w+)")
 _WHOLE = rf"(?i)(?:since )?(?:{TIME})|{_HOURS.pattern.removeprefix('(?i)')}"
+# Words for times, apart from "may", "march" and short names, which have other meanings as well.
+_NAMES = (
+    rf"(?:{_UNIT}|hour|minute|weekend|morning|afternoon|evening|night|spring|summer|autumn|winter)s?|tomorrow|tonight"
+    r"|(?:first|second) half|easter|christmas|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:jan|febr)uary|april|june"
+    rf"|july|august|(?:septem|octo|novem|decem)ber|\d{{1,2}}(?:st|nd|rd|th)|{_YEAR}"
+)
+_NAME_OF_TIME = re.compile(rf"(?i)\b(?:{_NAMES})\b")
+_TOLD_OF_TIME = re.compile(
+    rf"(?i)\b(?:(?:{TIME}|{_NAMES}|\d+|the|of|last|next|this|past|coming|other|before|after|first|second|half|early|mid"
+    r"|late|may|march)\b[ ,-]*)+"
+)
 _SPAN = re.compile(r"(\d{1,6})\s*([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
+_UNIT_DAYS = {"day": 1, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365}
 _DAY = timedelta(days=1)
 
 
@@ -139,6 +152,15 @@ def bounds_in(text: str, now: datetime, zone: tzinfo | None = None) -> tuple[dat
     return next((bounds[each[1].lower()] for each in words_before), (start, end))
 
 
+def unread_period(text: str, now: datetime) -> str:
+    """Return words of a text that name a time which `bounds_in` does not read, such as "next week"; "" if none do."""
+    for told in _TOLD_OF_TIME.finditer(_BETWEEN.sub(lambda ends: "" if bounds_in(ends[0], now)[1] else ends[0], text)):
+        unread = _TIMES.sub(lambda each: "" if periods_in(each[0], now) else each[0], _HOURS.sub("", told[0]))
+        if _NAME_OF_TIME.search(unread):
+            return told[0].strip(" ,-")
+    return ""
+
+
 def without_periods(text: str) -> str:
     """Return a text without the periods that it names, or the text if that leaves nothing."""
     return squeeze(re.sub(TIME, " ", text, flags=re.IGNORECASE)) or text
@@ -147,7 +169,9 @@ def without_periods(text: str) -> str:
 def _period(match: re.Match[str], today: date, zone: tzinfo | None) -> Period | None:
     """Return the matched period; None if the match is no date."""
     try:
-        days = _read({name: value.lower() for name, value in match.groupdict().items() if value}, today)
+        named = {name: value.lower() for name, value in match.groupdict().items() if value}
+        days = _read(named, today)
+        days = _around("week", days[0]) if days and "week_of" in named else days
         return days and Period(start=_midnight(days[0], zone), end=_midnight(days[1], zone))
     except (ValueError, OverflowError):  # no such day
         return None
@@ -170,6 +194,10 @@ def _read(named: dict[str, str], today: date) -> tuple[date, date] | None:
         return _around("quarter", date(int(year or today.year - (month > today.month)), month, 1))
     if "year" in named:
         return _around("year", date(int(named["year"]), 1, 1))
+    if "week" in named:
+        number, year = int(named["week"]), named.get("week_year")
+        monday = date.fromisocalendar(int(year or today.year), number, 1)
+        return _around("week", monday if year or monday <= today else date.fromisocalendar(today.year - 1, number, 1))
     if "word" in named:
         return _by_word(named["word"], today)
     if "weekday" in named:
@@ -191,16 +219,19 @@ def _by_month(named: dict[str, str], today: date) -> tuple[date, date] | None:
         return _around("day", found if year or found <= today else date(today.year - 1, month, int(day)))
     if not year and "before" not in named:
         return None
-    return _around("month", date(int(year or today.year - (month > today.month)), month, 1))
+    start, end = _around("month", date(int(year or today.year - (month > today.month)), month, 1))
+    tenth, twentieth = start + 10 * _DAY, start + 20 * _DAY
+    parts = {"early": (start, tenth), "mid": (tenth, twentieth), "late": (twentieth, end)}
+    return parts.get(named.get("before", "")[:-1], (start, end))
 
 
 def _around(unit: str, day: date) -> tuple[date, date]:
-    """Return the day, week, month, quarter or year that a day is in."""
+    """Return the day, week, month, quarter or year that a day is in, or the weekend of its week."""
     if unit == "day":
         return day, day + _DAY
-    if unit == "week":
+    if unit in ("week", "weekend"):
         monday = day - day.weekday() * _DAY
-        return monday, monday + 7 * _DAY
+        return monday + (5 * _DAY if unit == "weekend" else 0 * _DAY), monday + 7 * _DAY
     if unit in ("month", "quarter"):
         last = (day.month + 2) // 3 * 3 if unit == "quarter" else day.month
         first = last - 2 if unit == "quarter" else last
@@ -210,11 +241,11 @@ def _around(unit: str, day: date) -> tuple[date, date]:
 
 def _by_word(word: str, today: date) -> tuple[date, date]:
     which, _, unit = word.rpartition(" ")
-    if which == "past":
+    if which == "past" or unit == "fortnight":
         return today - _UNIT_DAYS[unit] * _DAY, today + _DAY
     unit = unit if which else "day"
     is_last = which == "last" or word == "yesterday"
-    return _around(unit, _around(unit, today)[0] - _DAY if is_last else today)
+    return _around(unit, _around(unit.removesuffix("end"), today)[0] - _DAY if is_last else today)
 
 
 def _number(word: str) -> int:

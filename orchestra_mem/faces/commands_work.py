@@ -163,8 +163,9 @@ def _talk(run: Invocation, orchestrator: Orchestrator, lines: Iterator[str]) -> 
         if reply.text:
             run.text(f"{json.dumps(reply_record(reply)) if run.as_json else visible(reply.text)}\n")
             sys.stdout.flush()
+        stays_open = outcome is Outcome.ASKED and not reply.answers
         outcome = reply.outcome
-        all_done = all_done and outcome not in (Outcome.REFUSED, Outcome.NOT_UNDERSTOOD)
+        all_done = all_done and not stays_open and outcome not in (Outcome.REFUSED, Outcome.NOT_UNDERSTOOD)
         if outcome is Outcome.ENDED:
             break
     return all_done and outcome is not Outcome.ASKED

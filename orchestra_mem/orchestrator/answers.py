@@ -12,7 +12,7 @@ from itertools import islice
 
 from orchestra_mem.catalog_types import Injection
 from orchestra_mem.compression.timeouts import ModelWithTimeout
-from orchestra_mem.core.periods import without_periods
+from orchestra_mem.core.periods import unread_period, without_periods
 from orchestra_mem.core.prompts import few_shot
 from orchestra_mem.core.search.echoes import fenced
 from orchestra_mem.core.summaries.kept import state_suffix
@@ -21,10 +21,11 @@ from orchestra_mem.errors import ModelError
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.orchestrator.intents import Action, Intent
 from orchestra_mem.orchestrator.intents.grammar import parse_line
+from orchestra_mem.orchestrator.intents.languages import is_foreign
 from orchestra_mem.orchestrator.intents.slots import SPEAKER
 from orchestra_mem.orchestrator.journal import LINE, RecentQuestion, answer_recent, read_recent_question
 from orchestra_mem.orchestrator.phrases import STATUS_WORDS
-from orchestra_mem.orchestrator.resolving import Resolver, Unclear, speaker
+from orchestra_mem.orchestrator.resolving import MOST_SIFTED, Resolver, Unclear, persons_in, speaker
 from orchestra_mem.orchestrator.talk import IntentResult, expected_target, shown
 from orchestra_mem.ports import Clock
 from orchestra_mem.search_types import Hit, SearchFilter
@@ -38,7 +39,6 @@ _LISTED = 20
 _LOOKED_AT = 200
 _EVENTS_LOOKED_AT = 1_000
 _NEXT = 5
-_SIFTED = 500  # first items of the backlog to filter in memory
 _ACTIVE = (WorkStatus.IN_PROGRESS, WorkStatus.BLOCKED, WorkStatus.FAILED)
 _DECIDED = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT)
 _REASONS = (*_DECIDED, MustKeepKind.INSIGHT)
@@ -75,8 +75,9 @@ HELP = """\
 class Answers:
     """Answers questions. `clock` defines "yesterday"; `model`, if given, formulates answers to "why".
 
-    `actions` maps each kind of question to its method, which raises `Unclear` for an ambiguous or missing phrase.
-    `injection` holds the catalog items that the model sees with the line, None if the catalog was not queried.
+    `actions` maps each kind of question to its method, which raises `Unclear` for an ambiguous or missing phrase, or a
+    period that is not known. `injection` holds the catalog items that the model sees with the line, None if the catalog
+    was not queried.
     """
 
     def __init__(
@@ -98,6 +99,9 @@ class Answers:
         """Answer what was done; with a target, who is on it, or what was decided about it."""
         question = f"{intent.value} {line}"
         if not intent.target:
+            # Of a line in another language, the value is the period in English.
+            if unread := unread_period(intent.value if is_foreign(line) else line, self._clock()):
+                raise Unclear(f'I do not know the period "{unread}"; name it like "last week" or "14 September".')
             return self._recent(question)
         items = [self._tracker.item(item) for item in resolver.named(intent.target)]
         asked = read_recent_question(question, self._clock())
@@ -288,7 +292,7 @@ class Answers:
 
     def _next(self) -> IntentResult:
         active = self._tracker.items(WorkFilter(statuses=(WorkStatus.IN_PROGRESS,), limit=_NEXT))
-        pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=_SIFTED))
+        pending = self._tracker.items(WorkFilter(statuses=(WorkStatus.PENDING,), limit=MOST_SIFTED))
         # An item with open children is finished by finishing its children.
         below = WorkFilter(statuses=OPEN_STATUSES, limit=1)
         leaves = (item for item in pending if not self._tracker.items(replace(below, parent=item.id)))
@@ -310,7 +314,9 @@ class Answers:
         items = self._tracker.items(WorkFilter(text=words, limit=_NEXT))
         found = self._found(words)
         lines = [f"{item.name}: {item.status}" for item in items] + [_hit_line(hit) for hit in found if not hit.perhaps]
-        return _of(items, "\n".join(lines) or _guesses(found) or f"Nothing found for: {words}")
+        # What only supplements the state of an item is not worth a guess.
+        none = (_guesses(found) or f"Nothing found for: {words}") if intent.sure else ""
+        return _of(items, "\n".join(lines) or none)
 
     def knows(self, question: str) -> bool:
         """Check whether something is likely to answer a question."""
@@ -337,7 +343,7 @@ class Answers:
         found, names = {_STATUSES[word] for word in asked}, self._whose(intent, line)
         held_up, narrow = (_BLOCKED,) in found, {each[0] for each in found if len(each) == 1} - {_BLOCKED}
         statuses = tuple(narrow) or (OPEN_STATUSES if found or names else ())
-        kinds, limit = (intent.kind,) if intent.kind else (), None if counts else _SIFTED
+        kinds, limit = (intent.kind,) if intent.kind else (), None if counts else MOST_SIFTED
         where = WorkFilter(kinds=kinds, statuses=statuses, parent=parent.id if parent else None, limit=limit)
         items = [
             item
@@ -377,13 +383,6 @@ class Answers:
         below = self._tracker.items(WorkFilter(parent=item.id, statuses=(WorkStatus.PENDING,), limit=4 * _NEXT))
         ready = next((child for child in below if not self._tracker.blockers(child.id)), None)
         return _of([item], f"{text}\nNext: {ready.name}" if ready else text)
-
-
-def persons_in(line: str, tracker: WorkTracker) -> frozenset[str]:
-    """Return the names in a line, in lower case, that are assignees of the first `_SIFTED` items of the backlog."""
-    known = {item.assignee.casefold() for item in tracker.items(WorkFilter(limit=_SIFTED)) if item.assignee}
-    longest_first = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
-    return frozenset(re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", line.casefold()) if known else ())
 
 
 def _of(items: Sequence[WorkItem], text: str) -> IntentResult:

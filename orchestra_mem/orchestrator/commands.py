@@ -184,7 +184,7 @@ class Commands:
         for item in items:
             self._tracker.note(item.id, intent.value)
         text = f"{word} for {_named(items)}: {intent.value}" if items else f"{word}: {intent.value}"
-        return _done(Happening.MENTIONED, items, text, kind, {kind: intent.value, "role": "user"})
+        return _done(Happening.MENTIONED, items, text, kind, {"text": intent.value, "role": "user"})
 
     def _report(self, intent: Intent, resolver: Resolver) -> IntentResult:
         if not intent.value:

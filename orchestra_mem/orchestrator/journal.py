@@ -30,7 +30,9 @@ _CHANGES = 1_000  # number of newest changes of work searched for one to undo
 _AN_HOUR = timedelta(hours=1)
 _OTHERS_MAY_TELL = timedelta(seconds=2)  # another process may still record a younger change itself
 UNDONE = "undone"
-"""Key in an undo operation's data; the value is the id of the undone operation."""
+"""Key in an undo operation's data; the value is the id of the undone line's first operation."""
+PART_OF = "part_of"
+"""Key in the data of a line's later operations; the value is the id of the line's first operation."""
 _NOTED = ("note", "decision")  # types of the operations that keep a line's text
 _CHANGED, _SPOKEN_OF = "changed", "spoken_of"
 _MOST, _MOST_CHARS, _MANY = 10, 160, 20
@@ -96,37 +98,42 @@ class Journal:
         goes_on = bool(recent) and now - recent[0].timestamp < _AN_HOUR
         return Talk([each for op in recent for each in _mentions(op.data)], self.tracker, goes_on=goes_on)
 
-    def last_change(self) -> Operation | None:
-        """Return the newest operation that changed work and has not been undone; None if there is none."""
+    def last_change(self) -> tuple[Operation, ...]:
+        """Return the operations of the newest line that changed work and has not been undone, newest first."""
         undone, caused = set[Json](), dict[int, list[WorkEvent]]()
+        found, first = list[Operation](), 0
         for event in self.tracker.events(limit=_CHANGES):
             caused.setdefault(event.operation, []).append(event)
         for number in sorted(caused, reverse=True):
+            if number < first:
+                break
             for operation in self.memory.operations(OperationFilter(after=number - 1, through=number)):
                 data = operation.data if isinstance(operation.data, dict) else {}
+                line = data.get(PART_OF, number)
                 if UNDONE in data:
                     undone.add(data[UNDONE])
-                elif number not in undone and _CHANGED in data and net_changes(caused[number]):
-                    return operation  # what has no net effect, such as a repeated "defer", is passed over
-        return None
+                elif line not in undone and _CHANGED in data and net_changes(caused[number]) and first in (0, line):
+                    found.append(operation)  # what has no net effect, such as a repeated "defer", is passed over
+                    first = line if isinstance(line, int) else number
+        return tuple(found)
 
-    def why_not_undone(self, last: Operation | None) -> str:
+    def why_not_undone(self, last: Sequence[Operation]) -> str:
         """Say why the `last` change is not undone: there is none, or a later command changed nothing; "" if it is."""
         recent = self.memory.operations(OperationFilter(agent=self.agent, limit=_REACH))
         commands = (each for each in recent[::-1] if each.type in _NOTED or _asked_for(each) not in ("", *ASKS))
         command, reason = next(commands, None), "The last command left nothing to undo."
-        if command is None or _asked_for(command) == Action.UNDO or (last and last.id >= command.id):
+        if command is None or _asked_for(command) == Action.UNDO or (last and last[0].id >= command.id):
             return "" if last else "There is nothing to undo."
-        if command.type in _NOTED and isinstance(command.data, dict):
-            text = squeeze(str(command.data.get(command.type, "")))[:120]
+        if command.type in _NOTED:
+            text = squeeze(_first_of(command.data, "text note decision"))[:120]
             reason = f'"{text}" was noted, and undo reverts only changes of work: say what holds instead, or delete '
             reason += "its line in the documents."
         return f"{reason} Another undo reverts the change before." if last else reason
 
-    def change_just_made(self, now: datetime) -> Operation | None:
-        """Return the last command's change, which may be undone without naming it; None if it made none, or is old."""
+    def change_just_made(self, now: datetime) -> tuple[Operation, ...]:
+        """Return the last command's changes, which may be undone without naming them; () if it made none, or is old."""
         last = self.last_change()
-        return None if last is None or self.why_not_undone(last) or self.old_date(last, now) else last
+        return () if not last or self.why_not_undone(last) or self.old_date(last[0], now) else last
 
     def old_date(self, operation: Operation, now: datetime) -> str:
         """Return an operation's date if it is of an earlier session or more than an hour old, else ""."""

@@ -24,14 +24,14 @@ from orchestra_mem.memory.agent_view import InjectedMessage, first_injection
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import AnyModel
 from orchestra_mem.orchestrator import resolving
-from orchestra_mem.orchestrator.answers import Answers, persons_in
+from orchestra_mem.orchestrator.answers import Answers
 from orchestra_mem.orchestrator.commands import Commands
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.classifier import classifier
 from orchestra_mem.orchestrator.intents.grammar import as_command
 from orchestra_mem.orchestrator.intents.languages import is_foreign
 from orchestra_mem.orchestrator.intents.reading import read_line
-from orchestra_mem.orchestrator.journal import LINE, UNDONE, CatalogHooks, Journal, line_record, said
+from orchestra_mem.orchestrator.journal import LINE, PART_OF, UNDONE, CatalogHooks, Journal, line_record, said
 from orchestra_mem.orchestrator.resolving import Resolver, Unclear
 from orchestra_mem.orchestrator.talk import (
     Effect,
@@ -63,7 +63,7 @@ _SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without a
 class _Waiting:
     """A question for the next line: which of the readings `options` is meant, or which of the items `candidates`.
 
-    `phrase` is the ambiguous or unknown phrase. A yes confirms the items `meant`, or the undo of the operation
+    `phrase` is the ambiguous or unknown phrase. A yes confirms the items `meant`, or the undo of the operations
     `undoing`; with `first_only` it confirms only the first intent, and the remaining intents are still unconfirmed.
     """
 
@@ -72,7 +72,7 @@ class _Waiting:
     phrase: str = ""
     candidates: tuple[int, ...] = ()
     meant: tuple[int, ...] = ()
-    undoing: Operation | None = None
+    undoing: tuple[Operation, ...] = ()
     first_only: bool = False
 
 
@@ -104,6 +104,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         self._answers = Answers(memory, self.tracker, clock, worder)
         self._tasks = TaskRunner(journal=self._journal, hooks=self.hooks, least_quality=least_quality)
         self._waiting: _Waiting | None = None
+        self._line = 0  # first operation of the present line, 0 before it
         self._lock = threading.RLock()
         self._journal.record_unattributed_changes()
         if memory.has_catalog_hooks:
@@ -156,10 +157,12 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             self.memory.get_orchestrator_context(LINE)
         talk = self._journal.talk(self._clock())
         if waiting and (reply := self._gone_on(waiting, line, talk)):
-            return reply
+            return replace(reply, answers=True)
+        self._line = 0
         if resolving.is_no(line):
             answer = "Nothing was changed." if waiting else "Nothing was changed; `undo` reverts the last change."
-            return self._journal.record(Reply(line=line, outcome=Outcome.ANSWERED, text=answer))
+            reply = Reply(line=line, outcome=Outcome.ANSWERED, text=answer, answers=waiting is not None)
+            return self._journal.record(reply)
         nothing = Parsed(intents=(), understood=False)
         parsed = nothing if resolving.is_yes(line) else self._read(line)
         if parsed.understood and parsed.intents:
@@ -169,7 +172,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         if parsed.intents and all(_is_answerable(intent, talk) for intent in parsed.intents):
             return self._run(line, parsed.intents, talk, {})
         if asked := self._question_in(line, talk):
-            find = Intent(action=Action.FIND, value=line.strip())
+            find = Intent(action=Action.FIND, value=line.strip(), sure=0)
             return self._run(line, (asked, find) if self._answers.knows(line) else (asked,), talk, {})
         return self._suggested(line, parsed, talk)
 
@@ -179,7 +182,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             return None
         if named := resolving.resolve_line(line, talk).items:
             return Intent(action=Action.STATUS, target=", ".join(f"#{item.id}" for item in named))
-        return Intent(action=Action.LIST, sure=0) if persons_in(line, self.tracker) else None
+        return Intent(action=Action.LIST, sure=0) if resolving.persons_in(line, self.tracker) else None
 
     def _read(self, line: str) -> Parsed:
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
@@ -236,6 +239,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             replies.append(reply)
             if reply.outcome is Outcome.ASKED and self._waiting is not None:
                 self._waiting = replace(self._waiting, options=(tuple(intents[place:]),))
+            self._line = self._line or reply.operation
             if reply.outcome in (Outcome.ASKED, Outcome.REFUSED, Outcome.ENDED):
                 break
             # A phrase that is repeated keeps its meaning, even though the change has moved the focus.
@@ -244,15 +248,15 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             chosen = {intent.target: done} if same and intent.target and done else {}
             talk = self._journal.talk(self._clock())
         effects = tuple(effect for reply in replies for effect in reply.effects)
-        text = "\n".join(reply.text for reply in replies)
+        text = "\n".join(reply.text for reply in replies if reply.text)
         return replace(replies[-1], text=text, intents=tuple(intents), effects=effects)
 
     def _step(self, line: str, intent: Intent, resolver: Resolver, agreed: _Waiting | None) -> Reply:
         reply = Reply(line=line, outcome=Outcome.DONE, text="", intents=(intent,))
         takes_back = intent.action is Action.UNDO
         agreed = None if takes_back and agreed and not agreed.undoing else agreed
-        last = (agreed.undoing if agreed else self._journal.last_change()) if takes_back else None
-        old = self._journal.old_date(last, self._clock()) if last else ""
+        last = (agreed.undoing if agreed else self._journal.last_change()) if takes_back else ()
+        old = self._journal.old_date(last[0], self._clock()) if last else ""
         try:
             if intent.action is Action.QUIT:
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
@@ -282,24 +286,31 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
         with self.tracker.together() as changes:
             done = self._commands.actions[intent.action](intent, resolver)
         reply = replace(reply, text=done.text, effects=done.effects)
-        return self._journal.record(reply, changes, kind=done.kind or LINE, data=done.data)
+        data = {
+            **(line_record(reply) if done.data is None else done.data),
+            **({PART_OF: self._line} if self._line else {}),
+        }
+        return self._journal.record(reply, changes, kind=done.kind or LINE, data=data)
 
-    def _asked_first(self, reply: Reply, intent: Intent, resolver: Resolver, last: Operation | None, old: str) -> Reply:
-        """Ask before items are cancelled or reopened, or the `last` operation undone; `old`: its date, if it is old."""
+    def _asked_first(
+        self, reply: Reply, intent: Intent, resolver: Resolver, last: tuple[Operation, ...], old: str
+    ) -> Reply:
+        """Ask before items are cancelled or reopened, or the `last` line undone; `old`: its date, if it is old."""
         items = [] if last else resolver.many(intent.target, expected_target(intent))
         verb = "reopen" if intent.action is Action.STOP else intent.action
-        what = f'undo "{said(last)}"{old and f" of {old}"}' if last else f"{verb} {_names(items)}"
+        what = f'undo "{said(last[0])}"{old and f" of {old}"}' if last else f"{verb} {_names(items)}"
         meant, options = tuple(item.id for item in items), ((intent,),)
         self._waiting = _Waiting(line=reply.line, options=options, meant=meant, undoing=last, first_only=True)
         return self._journal.record(replace(reply, outcome=Outcome.ASKED, text=f"Really {what}? (yes or no)"))
 
-    def _undone(self, reply: Reply, last: Operation) -> Reply:
+    def _undone(self, reply: Reply, last: Sequence[Operation]) -> Reply:
         with self.tracker.together() as changes:
-            items = self.tracker.undo(last.id)
-        text = f'Undid "{said(last)}": {_names(items)}'
-        effect = Effect(happening=Happening.CHANGED, items=tuple(item.id for item in items), text=text)
+            items = {item.id: item for operation in last for item in self.tracker.undo(operation.id)}
+        text = f'Undid "{said(last[0])}": {_names([*items.values()])}'
+        effect = Effect(happening=Happening.CHANGED, items=tuple(items), text=text)
         reply = replace(reply, text=text, effects=(effect,))
-        return self._journal.record(reply, changes, data={**line_record(reply), UNDONE: last.id})
+        first = last[-1].data.get(PART_OF, last[-1].id) if isinstance(last[-1].data, dict) else last[-1].id
+        return self._journal.record(reply, changes, data={**line_record(reply), UNDONE: first})
 
     # Tasks
 

@@ -201,6 +201,10 @@ class Choice:
         says_all = phrase.text.lower().startswith(("both", "all"))
         for group in self._talk.groups:
             pool = self.fitting(group.items)
+            if (phrase.position or 0) < 0 and not group.loose:  # "the last one" may be younger than the list
+                newer = [seen for seen in self._talk.seen[: group.at] if seen.happening is Happening.CREATED]
+                made = self.fitting(item for seen in newer[::-1] for item in seen.items)
+                pool = tuple(dict.fromkeys((*pool, *made)))
             of_loose = 2 * (phrase.select == "other" and not found) if phrase.select else says_all and phrase.count
             if (placed and len(pool) < 2) or (group.loose and len(group.items) != of_loose):
                 continue

@@ -25,11 +25,14 @@ from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
 from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
 from orchestra_mem.orchestrator.talk import ANYTHING, Happening, Need, Talk, expected_parent, expected_target, title_fit
 from orchestra_mem.types import MustKeepKind
-from orchestra_mem.work_types import PARENT_KINDS, WorkItem, WorkKind
+from orchestra_mem.work_types import PARENT_KINDS, WorkFilter, WorkItem, WorkKind, WorkTracker
 
 _AT_HAND = "it"  # the target if a command names none
 _MOST_OFFERED = 5
+MOST_SIFTED = 500
+"""Number of items of the backlog, from the first on, that are filtered in memory."""
 _SURELY_NAMED = 0.6
+_QUOTES = ('"', "\u201d")  # behind one of these, a title has ended
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
 _JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
 
@@ -162,6 +165,13 @@ def chosen_from(line: str, candidates: Sequence[int], talk: Talk) -> tuple[int, 
     return named if ITEM.fullmatch(said) and re.search(r'[\d"]', said) else ()
 
 
+def persons_in(line: str, tracker: WorkTracker) -> frozenset[str]:
+    """Return the names in a line, in lower case, that are assignees of the first `MOST_SIFTED` items of the backlog."""
+    known = {item.assignee.casefold() for item in tracker.items(WorkFilter(limit=MOST_SIFTED)) if item.assignee}
+    longest_first = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
+    return frozenset(re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", line.casefold()) if known else ())
+
+
 def speaker() -> str:
     """Return the speaker's name: the user of the process, or "me" if the user has no name."""
     try:
@@ -183,7 +193,7 @@ _AGREES = re.compile(
 )
 _LONGEST = 60  # characters of a yes or no
 _MOST = 3
-_SURE = 0.5  # minimum confidence of a destructive reading
+_SURE = 0.5  # minimum confidence of a destructive reading, and of a note that is not the whole line
 _WH = r"(?:who|what|why|when|where|how|which)\b"
 _STOPS = " .!;"
 _ASKS = re.compile(rf"(?i)\W*{_WH}[^?!;]*\?*\s*")  # one question and no more
@@ -241,8 +251,13 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
 
 
 def sensible(line: str, parsed: Parsed) -> Parsed:
-    """Leave out what is near a doubtful destructive reading and, if the line is a question, what changes something."""
-    if _takes_away(parsed.intents) and min(intent.sure for intent in parsed.intents) < _SURE:
+    """Leave out what is near a doubtful destructive reading and, if the line is a question, what changes something.
+
+    A destructive command that is only the nearest one to a line without a reading is doubtful, too.
+    """
+    nearest = read_line(parsed.nearest[0]).intents if parsed.nearest and not parsed.intents else ()
+    is_doubtful = bool(nearest) or min((intent.sure for intent in parsed.intents), default=1) < _SURE
+    if _takes_away(parsed.intents or nearest) and is_doubtful:
         return replace(parsed, intents=(), nearest=parsed.nearest[:1])
     if not _ASKS.fullmatch(line):
         return parsed
@@ -292,14 +307,17 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
     is_new = intent.action in NEW and not intent.target
     other = _meant(intent.other, expected_parent(intent.kind) if is_new else ANYTHING, line if is_new else "", talk)
     loses_rule = intent.action in TELLING and safety_kind(line) and not safety_kind(intent.value)
-    if intent.action is Action.REPORT or loses_rule:  # "store card numbers" is the opposite of what was said
+    is_doubtful = intent.action is Action.NOTE and not intent.target and intent.sure < _SURE
+    # "Store card numbers" is the opposite of what was said, and "the fire brigade" not what to do about it.
+    if intent.action is Action.REPORT or loses_rule or is_doubtful:
         intent = replace(intent, value=line.strip())
     if other and (len(other[0]) == 1 or not is_new):
         intent = replace(intent, other=_numbers(other[0]))
     elif intent.other and intent.action is Action.DEPEND:
         return
     elif is_new:
-        intent = replace(intent, other="", titles=_with_end(intent.titles, "" if other else intent.other, line))
+        titles = _with_end(intent.titles, "" if other else intent.other, line)
+        intent = replace(intent, action=Action.CREATE, other="", titles=titles)
     elif intent.other:
         intent = replace(intent, other="", value=intent.value or intent.other)
     if is_new:
@@ -319,7 +337,7 @@ def _settled(line: str, intent: Intent, talk: Talk) -> Iterator[tuple[Intent, li
 def _with_end(titles: tuple[str, ...], rest: str, line: str) -> tuple[str, ...]:
     """Return the titles of new items, the last one up to the end of `rest`: a phrase of the line that names no item."""
     behind = line.partition(titles[-1])[2] if titles else ""
-    if not titles or rest not in behind or ITEM.fullmatch(rest):
+    if not titles or rest not in behind or behind[:1] in _QUOTES or ITEM.fullmatch(rest):
         return titles
     return (*titles[:-1], titles[-1] + behind[: behind.index(rest) + len(rest)])
 

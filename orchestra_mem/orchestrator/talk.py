@@ -102,8 +102,9 @@ class Reply:
 
     `text` is for people. `operation` is the id of the recorded operation, 0 if the line was not recorded, because it
     was empty or ended the conversation. After the outcome `ASKED` the next line may choose or confirm. `options` holds
-    the readings that were offered, each a sequence of intents; a yes chooses the first. `injection` holds the catalog
-    items added to the line, None if the catalog was not queried.
+    the readings that were offered, each a sequence of intents; a yes chooses the first. `answers` is True if the line
+    answered the question before it. `injection` holds the catalog items added to the line, None if the catalog was not
+    queried.
     """
 
     line: str
@@ -113,6 +114,7 @@ class Reply:
     effects: tuple[Effect, ...] = ()
     operation: int = 0
     options: tuple[tuple[Intent, ...], ...] = ()
+    answers: bool = False
     injection: Injection | None = None
 
     @property

@@ -11,6 +11,8 @@ from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.core.facts.candidates import UNFINISHED
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.echoes import plain_words
+from orchestra_mem.core.search.terms import is_statement
+from orchestra_mem.core.text import split_sentences
 from orchestra_mem.search_types import Chunk, Hit, Tier
 from orchestra_mem.stores import Ledger
 from orchestra_mem.types import MustKeep, MustKeepStatus
@@ -19,6 +21,7 @@ _MOST_IN_TURN = 8  # facts that supersede each other in turn and are looked up
 _REPLACED = frozenset({MustKeepStatus.SUPERSEDED, MustKeepStatus.REMOVED})  # if they name a later fact
 _MOSTLY = 0.6  # share of a text that superseded facts must make up
 # A label whose lines are passages of their own, or the state of the fact in the heading.
+_MESSAGES = frozenset({"message", "user_message", "user_input"})
 _NO_CONTENT = re.compile(r"\s*(?:(?:\*\*[^*\n]+\*\*|[\w-]+):|\*(?:Perhaps s|S)uperseded[^*\n]*\*)?\s*")
 
 
@@ -82,6 +85,15 @@ def marked(hits: Sequence[Hit], ledger: Ledger) -> list[Hit]:
         if newer > at and found[newer].perhaps <= found[at].perhaps:
             found.insert(at, found.pop(newer))
     return found
+
+
+def questions_last(hits: Iterable[Hit]) -> list[Hit]:
+    """Mark messages that only ask as `perhaps`, and put them last: what people asked before is hardly an answer."""
+    told, asked = list[Hit](), list[Hit]()
+    for hit in hits:
+        tells = hit.chunk.kind not in _MESSAGES or any(map(is_statement, split_sentences(hit.chunk.text)))
+        (told if tells else asked).append(hit)
+    return [*told, *(replace(hit, perhaps=True) for hit in asked)]
 
 
 def _line_fact(chunk: Chunk) -> int:

@@ -46,7 +46,6 @@ logger = logging.getLogger(__name__)
 
 _AT_ONCE = 100
 _STORED_AT_ONCE = 1_000
-_QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # Latin, full-width, Arabic
 _VECTORS_AT_ONCE = 256
 _ARCHIVES_EVERY_S = 10.0  # asking for the states of a thousand archives takes about ten milliseconds
 # Boilerplate that the program writes into documents and search leaves out: times, counts, lists of operations.
@@ -223,7 +222,7 @@ class Indexer:
         is_given = isinstance(operation.data, dict) and operation.data.keys() == {AS_GIVEN}
         if operation.is_stored or is_given:
             return None
-        if operation.is_not_understood and plain_text(operation).rstrip().endswith(_QUESTION_MARKS):
+        if operation.leaves_nothing:
             return None
         data = self._echoes.without(without_recalled(operation.data), operation.id)
         if data == operation.data:

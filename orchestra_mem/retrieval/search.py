@@ -19,7 +19,7 @@ from orchestra_mem.core.search.hybrid import Searcher, search_until
 from orchestra_mem.core.search.responses import StoredResponse
 from orchestra_mem.errors import DatabaseDamagedError, EmbedderError, InvalidTimeError, StorageError
 from orchestra_mem.ports import Clock
-from orchestra_mem.retrieval.current_hits import current, marked, source_letter
+from orchestra_mem.retrieval.current_hits import current, marked, questions_last, source_letter
 from orchestra_mem.retrieval.index_worker import Guard, IndexWorker
 from orchestra_mem.retrieval.indexer import Backlog, Indexer
 from orchestra_mem.search_types import (
@@ -364,7 +364,7 @@ class MemorySearch:
 
         expired = {item.id for item in self.indexer.catalog.expiring(self.clock())}  # and not yet cleaned up
         hits = [hit for hit in hits if hit.chunk.source not in expired]
-        found = [*current(hits, self.indexer.ledger, reindex)]
+        found = questions_last(current(hits, self.indexer.ledger, reindex))
         return marked(found, self.indexer.ledger) if marks else found
 
     def close(self) -> None:

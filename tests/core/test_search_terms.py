@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestra_mem.core.periods import periods_in
+from orchestra_mem.core.periods import periods_in, unread_period
 from orchestra_mem.core.search.question import read_question
 from orchestra_mem.core.search.terms import MAX_QUERY_TERMS, chunk_names, exact_names, index_text, read_query, terms_of
 from orchestra_mem.search_types import Chunk, Tier
@@ -108,6 +108,12 @@ def test_a_time_named_is_a_period(query: str, first: str, behind: str) -> None:
 def test_what_is_no_time_is_no_period(query: str) -> None:
     """Text that names no time, or a day that does not exist, yields no period."""
     assert periods_in(query, datetime(900, 1, 15, tzinfo=UTC)) == ()
+
+
+@pytest.mark.parametrize(("question", "told"), cases("a_time_that_is_not_read_is_told"))
+def test_a_time_that_is_not_read_is_told(question: str, told: str) -> None:
+    """The words for a time that is not read, or only in part, are found, so that nobody takes it for read."""
+    assert unread_period(f"What did we decide {question}?", NOW) == told
 
 
 def test_several_times_come_in_order_each_once_and_the_present_is_in_utc() -> None:

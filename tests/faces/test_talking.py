@@ -119,6 +119,15 @@ def test_a_script_may_come_from_any_editor(run: Program) -> None:
     assert replies[1]["line"] == "#1 is done"
 
 
+@pytest.mark.parametrize(
+    ("answer", "code"), [("yes", 0), ("no", 0), ("what is open?", 1), ("create a task called Slice", 1)]
+)
+def test_a_script_that_leaves_a_question_open_is_not_done(run: Program, answer: str, code: int) -> None:
+    """A script with a question that the next line does not answer exits with 1, whatever follows."""
+    (run.folder / "script").write_text(f"create an epic: Stage\ncancel #1\n{answer}\nwhat is open?\n")
+    run("shell", "--script", "script", exit_code=code)
+
+
 def test_a_script_that_ends_with_an_open_question_is_not_done(run: Program) -> None:
     """A script that ends with an unanswered question exits with 1, and `--yes` answers it."""
     (run.folder / "script").write_text("create a task called Bake\nundo\n")

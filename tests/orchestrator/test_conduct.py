@@ -164,6 +164,20 @@ def test_a_talk_ends_with_its_answer(orchestrator: Orchestrator, lines: list[str
 # What is remembered
 
 
+def test_what_was_only_asked_answers_nothing(orchestrator: Orchestrator) -> None:
+    """Questions and unconfirmed commands of the shell are no hits; questions of a chat come last, as guesses."""
+    memory = orchestrator.memory
+    for text in ("When do the doors open on Sunday?", "We decided to open the doors at eleven on Sunday."):
+        memory.record_operation("message", {"role": "user", "text": text})
+    assert said(orchestrator, "give 3 to Jörg and 2 to Tom").outcome is Outcome.ASKED
+    said(orchestrator, "when do the doors open on Sunday?")
+    assert "Jörg" not in said(orchestrator, "what does Tom have to do?").text
+    hits = memory.search("when do the doors open on Sunday?", limit=20).hits
+    asked = [hit for hit in hits if hit.chunk.text.endswith("?")]
+    assert [(hit.chunk.kind, hit.perhaps) for hit in asked] == [("message", True)]
+    assert hits[-1] == asked[0]
+
+
 def test_a_line_that_was_not_understood_is_no_knowledge(tmp_path: Path) -> None:
     """Such lines are recorded and searched for facts, but are in no summary or Active Work; questions are no hits.
 

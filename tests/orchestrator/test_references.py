@@ -46,6 +46,7 @@ TALKS = {
     "two were created one by one": ONE_BY_ONE,
     "three tasks": talk(did("mentioned", 20), did("started", 23), did("failed", 21)),
     "a list": talk(did("started", 23), did("listed", 21, 22, 20)),
+    "one was created after a list": talk(did("listed", 20, 21, 22), did("created", 23)),
     "two epics": talk(did("mentioned", 5, 6)),
     "two epics were created in turn": talk(
         did("created", 5), did("created", 10), did("created", 6), did("created", 13)

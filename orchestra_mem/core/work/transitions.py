@@ -181,6 +181,8 @@ def taken_back(item: WorkItem, changes: Sequence[NetChange], now: datetime) -> W
 
 
 _MAX_DESCRIBED = 30
+_TOLD_OF_NEW = frozenset({CREATED, "status", "assignee", "priority"})
+"""Fields that the descriptions of a new item tell if they have changed; the others say what it is."""
 _HIDDEN_FIELDS = frozenset({"rank", "started", "finished"})
 """Fields left out of descriptions: ranks mean nothing to people, and the times follow from the status."""
 
@@ -195,7 +197,7 @@ def describe_changes(events: Iterable[WorkEvent], item: Callable[[int], WorkItem
     changes = [change for change in reversed(net_changes(events)) if change.field not in _HIDDEN_FIELDS]
     created = {change.item for change in changes if change.field == CREATED}
     told: list[NetChange | WorkEvent] = [
-        *(each for each in changes if each.field in (CREATED, "status") or each.item not in created),
+        *(each for each in changes if each.field in _TOLD_OF_NEW or each.item not in created),
         *notes,
     ]
     lines = [_line(each, item(each.item).name) for each in told[:_MAX_DESCRIBED]]

@@ -117,7 +117,7 @@ def intent_of(action: Action, groups: Mapping[str, str | None]) -> Intent | None
     kind, value = (groups.get("kind") or "").lower().replace("-", ""), _unquoted(groups.get("value"))
     if action is Action.RENAME:
         value, titles = "".join(titles), ()
-    if action is Action.PRIORITISE:
+    if action is Action.PRIORITISE or groups.get("level"):
         value = PRIORITY_WORDS[(groups.get("level") or value).lower()]
     if action is Action.REPORT:
         value = value or ": ".join(filter(None, ("failed", groups.get("failure"))))
@@ -172,10 +172,11 @@ def _new(intent: Intent, other: str) -> str:
     kind = intent.kind or WorkKind.TASK
     many = max(intent.count, len(intent.titles))
     under = f" to {other}" if other else ""
+    level = f" with {LEVELS[intent.value]} priority" if intent.value in LEVELS else ""
     if many > 1:
         listed = ", ".join(intent.titles)
         if _split(listed) != [*intent.titles]:
             listed = ", ".join(f'"{title}"' for title in intent.titles)
         return f"add {many} {kind.plural}{under}" + (f": {listed}" if listed else "")
     title = f' "{intent.titles[0]}"' if intent.titles else ""
-    return "" if not title and not other else f"{'add' if other else 'create'} {a(kind)}{title}{under}"
+    return "" if not title and not other else f"{'add' if other else 'create'} {a(kind)}{title}{under}{level}"
