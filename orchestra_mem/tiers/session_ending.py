@@ -11,11 +11,19 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.entries import label
 from orchestra_mem.core.documents.episodic import NONE, Mention, WorkView
-from orchestra_mem.core.fact_kinds import CLOSING_ROWS
+from orchestra_mem.core.fact_kinds import CLOSING_ROWS, KIND_ROWS
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import DocumentStore, TokenCounter
 from orchestra_mem.stores import EventLog, Ledger
-from orchestra_mem.types import Json, MustKeepStatus, OperationFilter, Session, SessionStatus
+from orchestra_mem.types import (
+    DocumentName,
+    Json,
+    MustKeepKind,
+    MustKeepStatus,
+    OperationFilter,
+    Session,
+    SessionStatus,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,16 +77,10 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
     items: finished items count as accomplishments, upcoming items as next steps. The facts of the session's operations
     must have been extracted before.
     """
-    newest = log.operations(OperationFilter(session=session.id, limit=1))
-    first = log.first_operation(session.id)
-    facts = ledger.must_keeps(first_operation=first, last_operation=newest[-1].id) if newest else []
     counts = log.type_counts(session.id)
     total = sum(count for count, _ in counts.values())
-    standing = [fact for fact in facts if fact.status is MustKeepStatus.STANDING]
-    lists = {
-        row.closing_key: [squeeze(fact.text) for fact in standing if fact.kind is kind]
-        for kind, row in CLOSING_ROWS.items()
-    }
+    standing = _standing(log, ledger, session)
+    lists = {row.closing_key: standing[kind] for kind, row in CLOSING_ROWS.items()}
     if work:
         finished = [each for each in work.done if (each.item.finished or session.started) >= session.started]
         lists["key_accomplishments"] += _told(finished)
@@ -92,6 +94,17 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
     return {"total_operations": total, **shown, "project_state_changes": changes, "recommended_next_steps": steps}
 
 
+def _standing(log: EventLog, ledger: Ledger, session: Session) -> dict[MustKeepKind, list[str]]:
+    """Return the texts of the facts of a session's operations that hold, by kind, the newest last."""
+    standing: dict[MustKeepKind, list[str]] = {kind: [] for kind in KIND_ROWS}
+    if newest := log.operations(OperationFilter(session=session.id, limit=1)):
+        first = log.first_operation(session.id)
+        for fact in ledger.must_keeps(first_operation=first, last_operation=newest[-1].id):
+            if fact.status is MustKeepStatus.STANDING:
+                standing[fact.kind].append(squeeze(fact.text))
+    return standing
+
+
 def _told(mentions: Sequence[Mention]) -> list[str]:
     return [f"{each.item.name}: {each.words}" if each.words else each.item.name for each in mentions]
 
@@ -99,7 +112,10 @@ def _told(mentions: Sequence[Mention]) -> list[str]:
 def closing_sections(
     log: EventLog, ledger: Ledger, session: Session, window_tokens: int, work: WorkView | None = None
 ) -> str:
-    """Return the sections that are appended to the document when its session ends."""
+    """Return the sections that are appended to the document when its session ends.
+
+    Besides the lists of `summarise_session` they have those of rules, roles and insights, unless there are none.
+    """
     summary = summarise_session(log, ledger, session, work)
     counts = log.type_counts(session.id)
     tokens = sum(used for _, used in counts.values())
@@ -109,6 +125,10 @@ def closing_sections(
     if work:
         state = (("Active Work", work.active), ("Blockers", work.blocked))
         lists = [*(f"**{title}**:\n{_bullets([*_told(told)])}" for title, told in state), *lists]
+    standing = _standing(log, ledger, session)
+    for kind, row in KIND_ROWS.items():
+        if not row.closing_key and standing[kind]:
+            lists.append(f"**{row.headings[DocumentName.PROJECT_STATE][0]}**:\n{_bullets([*standing[kind][-_MOST:]])}")
     return (
         f"## Session Summary\n\n**Total Operations**: {summary['total_operations']:,}\n**Commands**: {kinds}\n"
         f"**Tokens Used**: {tokens:,} in all; the window holds {window_tokens:,}\n"
