@@ -15,15 +15,7 @@ from orchestra_mem.core.fact_kinds import CLOSING_ROWS, KIND_ROWS
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import DocumentStore, TokenCounter
 from orchestra_mem.stores import EventLog, Ledger
-from orchestra_mem.types import (
-    DocumentName,
-    Json,
-    MustKeepKind,
-    MustKeepStatus,
-    OperationFilter,
-    Session,
-    SessionStatus,
-)
+from orchestra_mem.types import Json, MustKeepStatus, OperationFilter, Session, SessionStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +72,7 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
     counts = log.type_counts(session.id)
     total = sum(count for count, _ in counts.values())
     standing = _standing(log, ledger, session)
-    lists = {row.closing_key: standing[kind] for kind, row in CLOSING_ROWS.items()}
+    lists = {row.closing_key: standing[row.closing_title] for row in CLOSING_ROWS.values()}
     if work:
         finished = [each for each in work.done if (each.item.finished or session.started) >= session.started]
         lists["key_accomplishments"] += _told(finished)
@@ -94,15 +86,16 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
     return {"total_operations": total, **shown, "project_state_changes": changes, "recommended_next_steps": steps}
 
 
-def _standing(log: EventLog, ledger: Ledger, session: Session) -> dict[MustKeepKind, list[str]]:
-    """Return the texts of the facts of a session's operations that hold, by kind, the newest last."""
-    standing: dict[MustKeepKind, list[str]] = {kind: [] for kind in KIND_ROWS}
-    if newest := log.operations(OperationFilter(session=session.id, limit=1)):
-        first = log.first_operation(session.id)
-        for fact in ledger.must_keeps(first_operation=first, last_operation=newest[-1].id):
-            if fact.status is MustKeepStatus.STANDING:
-                standing[fact.kind].append(squeeze(fact.text))
-    return standing
+def _standing(log: EventLog, ledger: Ledger, session: Session) -> dict[str, list[str]]:
+    """Return the facts of a session's operations that hold, the newest last, by the titles of their lists."""
+    newest = log.operations(OperationFilter(session=session.id, limit=1))
+    first = log.first_operation(session.id)
+    facts = ledger.must_keeps(first_operation=first, last_operation=newest[-1].id) if newest else []
+    standing = [fact for fact in facts if fact.status is MustKeepStatus.STANDING]
+    return {
+        row.closing_title: [squeeze(fact.text) for fact in standing if fact.kind is kind]
+        for kind, row in KIND_ROWS.items()
+    }
 
 
 def _told(mentions: Sequence[Mention]) -> list[str]:
@@ -126,9 +119,8 @@ def closing_sections(
         state = (("Active Work", work.active), ("Blockers", work.blocked))
         lists = [*(f"**{title}**:\n{_bullets([*_told(told)])}" for title, told in state), *lists]
     standing = _standing(log, ledger, session)
-    for kind, row in KIND_ROWS.items():
-        if not row.closing_key and standing[kind]:
-            lists.append(f"**{row.headings[DocumentName.PROJECT_STATE][0]}**:\n{_bullets([*standing[kind][-_MOST:]])}")
+    others = [row.closing_title for row in KIND_ROWS.values() if not row.closing_key and standing[row.closing_title]]
+    lists += [f"**{title}**:\n{_bullets([*standing[title][-_MOST:]])}" for title in others]
     return (
         f"## Session Summary\n\n**Total Operations**: {summary['total_operations']:,}\n**Commands**: {kinds}\n"
         f"**Tokens Used**: {tokens:,} in all; the window holds {window_tokens:,}\n"
