@@ -92,7 +92,8 @@ def _judge_summary(memory: OrchestratorContextManager, summary: Summary, given: 
     tally.expanded += 1
     tally.exact += [(op.id, dump_json(op.data)) for op in operations] == [(n, given[n]) for n in wanted]
     tally.summaries += 1
-    tally.invented += missing_identifiers(body_of(summary.text), _all_text(operations))
+    numbers = " ".join(f"K{number}" for number in summary.must_keeps)  # its lines may quote facts with these numbers
+    tally.invented += missing_identifiers(body_of(summary.text), f"{numbers}\n{_all_text(operations)}")
     # Compare with the text as documents show it: invalid characters and comment markers are escaped there.
     texts = [squeeze(visible(fact.text)) for found in find_in_operations(operations) for fact in found]
     if summary.level == 1:

@@ -261,3 +261,43 @@ def test_a_small_context_of_a_new_session_shows_what_binds(tmp_path: Path) -> No
         assert text in shown
         assert text in asked  # few memories answer it; the rest of the budget is used too
     assert not re.search(r"\d\d:\d\d:\d\d", shown)
+
+
+def test_the_rule_that_is_asked_for_is_not_among_those_that_a_small_context_leaves_out(tmp_path: Path) -> None:
+    """Where not all rules fit, those nearest to the question stay, though others are newer."""
+    rules = cases("rules_of_a_bakery")
+    with open_memory(tmp_path) as memory:
+        for rule in rules:
+            memory.record_operation("message", {"speaker": "Greta", "text": rule})
+        memory.flush_session()
+        record(memory, 12, say="The counter sold {n} rolls in an hour, mostly with butter.")
+        query = "May I put sesame rolls into the order for the kindergarten?"
+        asked = memory.get_orchestrator_context("prompt", 300, query=query).render()
+        assert "other lines are left out here" in asked
+        assert rules[0] in asked
+
+
+def test_a_superseded_decision_is_marked_though_its_reason_is_not_repeated(tmp_path: Path) -> None:
+    """The words of a reason do not count as something that may still hold."""
+    with open_memory(tmp_path) as memory:
+        told = {
+            "text": "The delivery fee is 3.50 euros.",
+            "reason": "That covers the petrol of the van to the sea.",
+        }
+        old = memory.record_operation("decision", told)
+        memory.record_operation("decision", {"text": "The delivery fee is 4.20 euros."})
+        memory.flush_session()
+        (hit,) = (hit for hit in memory.search("What is the delivery fee?").hits if hit.chunk.operation == old.id)
+        assert hit.superseded_by == "K2"
+
+
+def test_what_superseded_a_decision_stands_in_the_context_that_names_it(tmp_path: Path) -> None:
+    """A decision stays in the log's part though a rule says the same, because the old one refers to its number."""
+    with open_memory(tmp_path) as memory:
+        memory.record_operation("decision", {"text": "The delivery fee is 3.50 euros."})
+        later = "The delivery fee is 4.20 euros now, and delivery is free above 60 euros."
+        memory.record_operation("decision", {"text": later})
+        memory.flush_session()
+        shown = memory.get_orchestrator_context("step", 2_000).render()
+        assert "*Superseded by K2.*" in shown
+        assert f"{later} (K2)" in shown

@@ -16,7 +16,8 @@ class KindRow:
     Attributes:
         item_type: The catalog's type for a fact of this kind.
         headings: Headings in documents below which a line that a person adds is a fact of this kind.
-        closing_key, closing_title: The list of a session's summary that has facts of this kind; empty if none has.
+        closing_key, closing_title: The list of a session's summary that has facts of this kind; only a document has a
+            list without a key.
         counted_as: Word for the number of that list's entries.
         shown_first: Whether a small context shows the operations with such facts before others.
     """
@@ -49,12 +50,16 @@ KIND_ROWS: Mapping[MustKeepKind, KindRow] = {
         closing_key="recommended_next_steps", closing_title="Next Steps", counted_as="open", shown_first=True,
     ),
     MustKeepKind.CONSTRAINT: KindRow(
-        item_type=ItemType.DECISION, headings={_STATE: ("Rules",), _LOG: ("Rules",)}, shown_first=True
+        item_type=ItemType.DECISION, headings={_STATE: ("Rules",), _LOG: ("Rules",)}, closing_title="Rules",
+        shown_first=True,
     ),
     MustKeepKind.ROLE: KindRow(
-        item_type=ItemType.OBSERVATION, headings={_STATE: ("People and Roles",)}, shown_first=True
+        item_type=ItemType.OBSERVATION, headings={_STATE: ("People and Roles",)}, closing_title="People and Roles",
+        shown_first=True,
     ),
-    MustKeepKind.INSIGHT: KindRow(item_type=ItemType.INSIGHT, headings={_STATE: ("Insights",)}),
+    MustKeepKind.INSIGHT: KindRow(
+        item_type=ItemType.INSIGHT, headings={_STATE: ("Insights",)}, closing_title="Insights"
+    ),
 }  # fmt: skip
 """The rows by kind. A session's summary has its lists in this order."""
 CLOSING_ROWS = {kind: row for kind, row in KIND_ROWS.items() if row.closing_key}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from orchestra_mem.core.context.as_read import entry_as_read, section_as_read
 from orchestra_mem.core.context.items import Item, Part, as_form, operation_key
@@ -19,8 +20,8 @@ from orchestra_mem.core.documents.owned_lines import SECTIONS
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.summaries.kept import body_of, kept_part
 from orchestra_mem.search_types import SearchFilter
-from orchestra_mem.tiers.shared_decisions import DecisionHere
-from orchestra_mem.types import DocumentName, MustKeepKind, Session
+from orchestra_mem.tiers.shared_decisions import SHARED_LOG, DecisionHere
+from orchestra_mem.types import DocumentName, MustKeep, MustKeepKind, MustKeepStatus, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,12 @@ class Snapshot:
         return replace(self, session=None, entries=entries, documents={}, is_whole=False)
 
 
+PART_OF_DOCUMENT = {
+    DocumentName.PROJECT_STATE: Part.PROJECT_STATE,
+    DocumentName.WORK_PLAN: Part.WORK_PLAN,
+    DocumentName.DECISION_LOG: Part.DECISIONS,
+}
+"""The part of a context that shows each document."""
 # Priority bonus that puts operations with a decision, rule, role or open item before all others.
 _FACTS_FIRST = 1e12
 # Least lines of a shortened section: one line of a list of facts makes sense alone, one of another text does not.
@@ -212,3 +219,40 @@ def _summary_forms(text: str) -> tuple[str, ...]:
 def shown_text(text: str) -> str:
     """Return a text as a context shows it. Lone surrogates, from files that are not UTF-8, become U+FFFD."""
     return as_form(text if text.isascii() else _NO_CHARACTER.sub("\ufffd", text))
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The documents at one moment: blocks by name, the session document, and shared items."""
+
+    blocks: Mapping[DocumentName, tuple[Block, ...]]
+    session: SessionDocument
+    shared: list[Item]
+
+    def fact_numbers(self) -> list[int]:
+        """Return the numbers of the facts that the documents list."""
+        blocks = (block for several in self.blocks.values() for block in several)
+        return [*{int(number) for block in blocks for number in FACT_NUMBER.findall(block.text)}]
+
+    def items(self, listed: Sequence[MustKeep], asked: Sequence[str]) -> list[Item]:
+        """Return the items of the documents, except the session document.
+
+        `listed`: The facts in them. `asked`: Sources that answer a question, the best first, whose facts come first.
+        """
+        ranks = {source: rank for rank, source in enumerate(reversed(asked), 1)}
+        weights = {
+            str(fact.id): fact.weight + max(ranks.get(f"K{fact.id}", 0), ranks.get(f"op {fact.operation}", 0))
+            if fact.status is MustKeepStatus.STANDING else -1.0
+            for fact in listed
+        }  # fmt: skip
+        parts = [document_items(name, part, self.blocks[name], weights) for name, part in PART_OF_DOCUMENT.items()]
+        return [*chain.from_iterable(parts), *self.shared]
+
+    def texts(self, border: int) -> dict[str, str]:
+        """Return the text of each document by name, without session entries of operations after `border`."""
+        texts = {f"{name.value}.md": "".join(each.text for each in blocks) for name, blocks in self.blocks.items()}
+        texts["the session document"] = "".join(
+            part.block.text for part in self.session.parts if part.operation <= border
+        )
+        texts[SHARED_LOG] = "".join(item.forms[-1] for item in self.shared)
+        return texts

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from orchestra_mem.core.context.assembly import NEWEST_SHARE, PREAMBLE, Epoch, begin_epoch
@@ -20,15 +20,14 @@ from orchestra_mem.core.context.rendered import OrchestratorContext, recalled_to
 from orchestra_mem.core.context.repeats import begin_once, new_lines, texts_in
 from orchestra_mem.core.documents.alignment import matched_lines
 from orchestra_mem.core.documents.entries import Entry
-from orchestra_mem.core.documents.markdown import Block
 from orchestra_mem.core.documents.session_document import SessionDocument
 from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.errors import ServerAwayError
 from orchestra_mem.memory.context_items import (
-    FACT_NUMBER,
+    PART_OF_DOCUMENT,
+    Documents,
     Snapshot,
-    document_items,
     named_apart,
     operation_item,
     session_items,
@@ -45,11 +44,6 @@ if TYPE_CHECKING:
     from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage
     from orchestra_mem.settings import Settings
 
-_PARTS = {
-    DocumentName.PROJECT_STATE: Part.PROJECT_STATE,
-    DocumentName.WORK_PLAN: Part.WORK_PLAN,
-    DocumentName.DECISION_LOG: Part.DECISIONS,
-}
 _Key: TypeAlias = tuple[int, bool, bool]  # budget in tokens, whether memories are recalled, whether turns are measured
 _MAX_EPOCHS = 4  # running at once, for callers that alternate between budgets
 _MOST_RECALLED_TOKENS = 8_000  # search seldom recalls more
@@ -66,41 +60,16 @@ _cached_plain_words = lru_cache(maxsize=8)(plain_words)
 _cached_texts = lru_cache(maxsize=8)(texts_in)
 
 
-@dataclass(frozen=True, slots=True)
-class _Documents:
-    """The documents at one moment: blocks by name, the session document, and shared items."""
-
-    blocks: Mapping[DocumentName, tuple[Block, ...]]
-    session: SessionDocument
-    shared: list[Item]
-
-    def fact_numbers(self) -> list[int]:
-        """Return the numbers of the facts that the documents list."""
-        blocks = (block for several in self.blocks.values() for block in several)
-        return [*{int(number) for block in blocks for number in FACT_NUMBER.findall(block.text)}]
-
-    def items(self, listed: Sequence[MustKeep]) -> list[Item]:
-        """Return the items of the documents, except the session document. `listed`: The facts in them."""
-        weights = {str(fact.id): fact.weight if fact.status is MustKeepStatus.STANDING else -1.0 for fact in listed}
-        parts = [document_items(name, part, self.blocks[name], weights) for name, part in _PARTS.items()]
-        return [*chain.from_iterable(parts), *self.shared]
-
-    def texts(self, border: int) -> dict[str, str]:
-        """Return the text of each document by name, without session entries of operations after `border`."""
-        texts = {f"{name.value}.md": "".join(each.text for each in blocks) for name, blocks in self.blocks.items()}
-        texts["the session document"] = "".join(
-            part.block.text for part in self.session.parts if part.operation <= border
-        )
-        texts[SHARED_LOG] = "".join(item.forms[-1] for item in self.shared)
-        return texts
-
-
 class _Room(NamedTuple):
-    """Tokens for recalled memories: `least` for those that match, `all` with guesses, and `most` by the settings."""
+    """Tokens for recalled memories: `least` for those that match, `all` with guesses, and `most` by the settings.
+
+    `sources` are theirs, for a small context, the best first.
+    """
 
     least: int = 0
     all: int = 0
     most: int = 0
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -209,7 +178,8 @@ class EpochKeeper:
             needed = recalled_tokens(wanted, most, self.session.counter)
             return min(most, max(step, -(-needed // step) * step))
 
-        return _Room(rounded(sure), rounded(new), most)
+        sources = [source for each in recalled.recollections for source in (each.source, *each.also)]
+        return _Room(rounded(sure), rounded(new), most, tuple(sources) if budget_tokens <= _CHANGING_TOKENS else ())
 
     def last(self, for_operation: str, budget_tokens: int, away: ServerAwayError) -> OrchestratorContext:
         """Return the last context for a budget, without its recalled memories and with a note that it is stale.
@@ -311,11 +281,11 @@ class EpochKeeper:
         running.states, running.texts = now.documents, texts
         return notes
 
-    def _read(self, now: Snapshot) -> _Documents:
+    def _read(self, now: Snapshot) -> Documents:
         blocks = {name: self.episodic.blocks(name) if now.is_whole else () for name in DocumentName}
         document = SessionDocument.parse(self.session.readable_text(now.session))
         shared = shared_items(self.shared.told()) if now.is_whole else []
-        return _Documents(blocks, document, shared)
+        return Documents(blocks, document, shared)
 
     def _begin(self, key: _Key, now: Snapshot, wanted: _Room) -> _Running:
         budget_tokens, _, measure_turns = key
@@ -324,9 +294,9 @@ class EpochKeeper:
         fresh = [entry for entry in now.entries if entry.operation.id > border]
         operations = [entry.operation for entry in fresh]
         listed = self.session.ledger.must_keeps_by_id(documents.fact_numbers())
-        items = documents.items(listed)
+        items = documents.items(listed, wanted.sources)
         kept_free = self._kept_free(items, wanted, budget_tokens) if wanted.all else 0
-        sources = {part: f"{name.value}.md" for name, part in _PARTS.items()}
+        sources = {part: f"{name.value}.md" for name, part in PART_OF_DOCUMENT.items()}
         through = operations[-1].id if operations else border
         stated = self._facts_shown_first(documents.session, border, through)
         if session is not None:

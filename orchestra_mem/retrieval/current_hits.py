@@ -19,7 +19,8 @@ from orchestra_mem.types import MustKeep, MustKeepStatus
 
 _MOST_IN_TURN = 8  # facts that supersede each other in turn and are looked up
 _REPLACED = frozenset({MustKeepStatus.SUPERSEDED, MustKeepStatus.REMOVED})  # if they name a later fact
-_MOSTLY = 0.6  # share of a text that superseded facts must make up
+_MOSTLY = 0.6  # share of a text that superseded facts must make up, without the reason for them
+_REASON = re.compile(r"^(?:Reason|Rationale|Why|Because): .*(?:\n(?![A-Z][\w ]*: ).*)*", re.MULTILINE)
 # A label whose lines are passages of their own, or the state of the fact in the heading.
 _MESSAGES = frozenset({"message", "user_message", "user_input"})
 _NO_CONTENT = re.compile(r"\s*(?:(?:\*\*[^*\n]+\*\*|[\w-]+):|\*(?:Perhaps s|S)uperseded[^*\n]*\*)?\s*")
@@ -120,7 +121,7 @@ def _replaced_by(text_of_hit: str, facts: Sequence[MustKeep], later: Mapping[int
 
     None if a part of it stands, or was only said again.
     """
-    words, covered, by = plain_words(text_of_hit), 0, None
+    words, covered, by = plain_words(_REASON.sub("", text_of_hit)), 0, None
     for fact in facts:
         now = fact
         for _ in range(_MOST_IN_TURN):

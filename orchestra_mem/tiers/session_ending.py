@@ -11,7 +11,7 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.entries import label
 from orchestra_mem.core.documents.episodic import NONE, Mention, WorkView
-from orchestra_mem.core.fact_kinds import CLOSING_ROWS
+from orchestra_mem.core.fact_kinds import CLOSING_ROWS, KIND_ROWS
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import DocumentStore, TokenCounter
 from orchestra_mem.stores import EventLog, Ledger
@@ -69,16 +69,10 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
     items: finished items count as accomplishments, upcoming items as next steps. The facts of the session's operations
     must have been extracted before.
     """
-    newest = log.operations(OperationFilter(session=session.id, limit=1))
-    first = log.first_operation(session.id)
-    facts = ledger.must_keeps(first_operation=first, last_operation=newest[-1].id) if newest else []
     counts = log.type_counts(session.id)
     total = sum(count for count, _ in counts.values())
-    standing = [fact for fact in facts if fact.status is MustKeepStatus.STANDING]
-    lists = {
-        row.closing_key: [squeeze(fact.text) for fact in standing if fact.kind is kind]
-        for kind, row in CLOSING_ROWS.items()
-    }
+    standing = _standing(log, ledger, session)
+    lists = {row.closing_key: standing[row.closing_title] for row in CLOSING_ROWS.values()}
     if work:
         finished = [each for each in work.done if (each.item.finished or session.started) >= session.started]
         lists["key_accomplishments"] += _told(finished)
@@ -92,6 +86,18 @@ def summarise_session(log: EventLog, ledger: Ledger, session: Session, work: Wor
     return {"total_operations": total, **shown, "project_state_changes": changes, "recommended_next_steps": steps}
 
 
+def _standing(log: EventLog, ledger: Ledger, session: Session) -> dict[str, list[str]]:
+    """Return the facts of a session's operations that hold, the newest last, by the titles of their lists."""
+    newest = log.operations(OperationFilter(session=session.id, limit=1))
+    first = log.first_operation(session.id)
+    facts = ledger.must_keeps(first_operation=first, last_operation=newest[-1].id) if newest else []
+    standing = [fact for fact in facts if fact.status is MustKeepStatus.STANDING]
+    return {
+        row.closing_title: [squeeze(fact.text) for fact in standing if fact.kind is kind]
+        for kind, row in KIND_ROWS.items()
+    }
+
+
 def _told(mentions: Sequence[Mention]) -> list[str]:
     return [f"{each.item.name}: {each.words}" if each.words else each.item.name for each in mentions]
 
@@ -99,7 +105,10 @@ def _told(mentions: Sequence[Mention]) -> list[str]:
 def closing_sections(
     log: EventLog, ledger: Ledger, session: Session, window_tokens: int, work: WorkView | None = None
 ) -> str:
-    """Return the sections that are appended to the document when its session ends."""
+    """Return the sections that are appended to the document when its session ends.
+
+    Besides the lists of `summarise_session` they have those of rules, roles and insights, unless there are none.
+    """
     summary = summarise_session(log, ledger, session, work)
     counts = log.type_counts(session.id)
     tokens = sum(used for _, used in counts.values())
@@ -109,6 +118,9 @@ def closing_sections(
     if work:
         state = (("Active Work", work.active), ("Blockers", work.blocked))
         lists = [*(f"**{title}**:\n{_bullets([*_told(told)])}" for title, told in state), *lists]
+    standing = _standing(log, ledger, session)
+    others = [row.closing_title for row in KIND_ROWS.values() if not row.closing_key and standing[row.closing_title]]
+    lists += [f"**{title}**:\n{_bullets([*standing[title][-_MOST:]])}" for title in others]
     return (
         f"## Session Summary\n\n**Total Operations**: {summary['total_operations']:,}\n**Commands**: {kinds}\n"
         f"**Tokens Used**: {tokens:,} in all; the window holds {window_tokens:,}\n"

@@ -250,6 +250,24 @@ def test_a_higher_summary_quotes_nothing_but_what_the_lower_ones_quote(said: str
         assert quoted_names(merged.text) <= quoted_names(said)
 
 
+def test_a_higher_summary_joins_no_lines_and_says_which_of_them_are_facts() -> None:
+    """Each line of a lower summary stays by itself: fields of two orders never become one, nor a fact and an order."""
+    done = fact(3, "Order 320 gift boxes for the fair.", status=MustKeepStatus.DONE)
+    body = "2025-01-15:\n- Order: 1013; Customer: the fire brigade\n- Lines: rolls, Quantity: 737\n"
+    child = summary(1, 1, 9, text=f"{body}{kept_lines([done, fact(4, 'Deliver before seven.')])}", tokens=90)
+    merged = draft_of(Material.of_summaries([child]), target_tokens=80, counter=COUNTER)
+    assert body_of(merged.text).splitlines()[:4] == [
+        "- Order: 1013; Customer: the fire brigade",
+        "- Lines: rolls, Quantity: 737",
+        "- Decision K3 (done): Order 320 gift boxes for the fair.",
+        "- Decision K4: Deliver before seven.",
+    ]  # fmt: skip
+    again = draft_of(Material.of_summaries([summary(2, 1, 9, text=merged.text)]), target_tokens=80, counter=COUNTER)
+    assert body_of(again.text) == body_of(merged.text)
+    removed = replace(done, status=MustKeepStatus.REMOVED)
+    assert "boxes" not in with_states(merged.text, {3: removed}, [removed])
+
+
 @pytest.mark.parametrize(
     ("numbers", "names"),
     [

@@ -100,6 +100,16 @@ def test_a_weight_of_nought_leaves_a_passage_out_and_a_high_one_brings_it_in() -
     assert [found.key for found in extract(high, budget=len("- ") + len(low[1].text) + 3)] == [2]
 
 
+def test_rows_of_figures_do_not_crowd_out_what_was_said() -> None:
+    """Measured values, each a word that no other row has, come after a sentence about the day."""
+    said = "The milk truck was stuck in the snow and came two hours late."
+    rows = [
+        f"Batch: B{k:02d}\nLoaf g: {', '.join(str(735 + k * j * 7 % 55) for j in range(1, 9))}" for k in range(1, 13)
+    ]
+    source = [Passage(key=key, text=text) for key, text in enumerate([*rows[:6], said, *rows[6:]], 1)]
+    assert said in render(extract(source, budget=160))
+
+
 @pytest.mark.parametrize("mark", ["", "[ ] ", "[x] "])
 def test_a_task_with_a_box_is_read_as_one_without(mark: str) -> None:
     """The box of a task does not make it code: it is chosen over what says less."""

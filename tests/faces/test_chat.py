@@ -132,6 +132,23 @@ def test_what_is_relevant_goes_before_the_question_once(chat: Chat) -> None:
     assert "".join(each["content"] for each in chat.sent()).count("no sticky sessions") == 1
 
 
+def test_decisions_in_the_state_are_not_recalled_from_their_document(chat: Chat) -> None:
+    """A passage from the log, whose lines have other dates than the state, is left without those that stand there."""
+    decided = [
+        "We plant a hedge of hornbeam along the north fence, not privet.",
+        "Compost is turned on the first Saturday of every month.",
+        "The house contribution will be 52 euros per flat from January 2027.",
+        "We will use Umweltbank for the reserve account.",
+        "The autumn party takes place on 28 November in the workshop.",
+    ]
+    for day, text in enumerate(decided, 10):
+        chat.memory.record_operation("decision", {"text": text}, timestamp=datetime(2026, 11, day, 10, tzinfo=UTC))
+    chat.memory.flush_session()
+    chat.say(user("What did we decide about compost?"))
+    (prompt,) = chat.sent()
+    assert [prompt["content"].count(text) for text in decided] == [1] * 5
+
+
 def bury(memory: OrchestratorContextManager) -> None:
     """Record so much that the first context of a chat has no room for what was recorded before."""
     for number in range(80):

@@ -162,6 +162,22 @@ def test_the_structured_summary_has_the_source_designs_keys(memory: Orchestrator
     assert str(summary["project_state_changes"]).startswith("6 operations (3 Step, ")
 
 
+def test_the_summary_of_an_ended_session_has_its_rules_and_roles(memory: OrchestratorContextManager) -> None:
+    """The closing sections quote rules, roles and insights, too; a kind without facts has no list there."""
+    session = memory.record_operation(
+        "message", {"speaker": "Greta", "text": "Never sell sesame to the school."}
+    ).session
+    memory.record_operation("message", {"speaker": "Greta", "text": "Marek takes over the delivery tours."})
+    record(memory, 30)
+    memory.flush_session()
+    summary = memory.session_summary(session)
+    assert summary is not None
+    assert summary.text.endswith(
+        "**Rules**:\n- Never sell sesame to the school.\n\n"
+        "**People and Roles**:\n- Marek takes over the delivery tours.\n"
+    )
+
+
 def as_list(value: object) -> list[object]:
     """Return the value, which must be a list."""
     assert isinstance(value, list)

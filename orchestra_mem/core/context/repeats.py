@@ -21,6 +21,7 @@ _BEFORE = re.compile(
     r"(?:#+ |[-*] |\[[ xX]?\] )*(?:\[?\d{4}-\d\d-\d\d(?: [\d:]{8})?\]? )?"
     r"(?:[^\n]{1,160}?\(op \d+\): |(?P<kept>(?:" + KIND_LABELS + r") K\d+(?: \([a-zK\d ]+\))?: ))?"
 )
+_SUPERSEDED_BY = re.compile(r"\*Superseded by (K\d+)")
 _BEHIND = re.compile(r" \(K\d+\)(?P<state> \([a-zK\d ]+\))?$")
 
 
@@ -44,17 +45,21 @@ def begin_once(items: Sequence[Item], begin: Callable[[Sequence[Item]], Epoch], 
 def _without_repeats(items: Sequence[Item], shown: Sequence[Placement], stating: Container[int]) -> Sequence[Item]:
     """Return the items without what they repeat in `shown`, the placements of a context of these items.
 
-    Pinned items, the newest operations, and lines without the number of a fact or an operation stay as they are. All
-    others give way to those and to what stands before them, but an operation never gives way to another one, and
-    nothing to an operation that states no fact, as when a model answers in the words of a person's decision.
+    Pinned items, the newest operations, and lines without the number of a fact or an operation stay as they are, and so
+    do decisions that a shown one names as its successor. All others give way to those and to what stands before them,
+    but an operation never gives way to another one, and nothing to an operation that states no fact, as when a model
+    answers in the words of a person's decision.
     """
     texts = {(each.part, each.key): each.text for each in shown}
+    later = {f"({number})" for number in _SUPERSEDED_BY.findall("".join(texts.values()))}
     said, in_documents = set[str](), set[str]()
     kept: dict[tuple[Part, str], Item] = {}
     for item in sorted(items, key=_rank):
         place, is_operation = (item.part, item.key), item.key.startswith("op ")
         known, text = in_documents if is_operation else said, texts[place]
-        if (fewer := _without(item, known, whole=is_operation) if text and _rank(item) else item) is None:
+        is_named = item.part is Part.DECISIONS and any(number in text.partition("\n")[0] for number in later)
+        stays = is_named or not text or not _rank(item)
+        if (fewer := item if stays else _without(item, known, whole=is_operation)) is None:
             continue
         kept[place] = fewer
         found = texts_in(text) if not is_operation or int(item.key.split()[1]) in stating else set()

@@ -12,7 +12,7 @@ from typing import Any
 
 from orchestra_mem.core.identifiers import missing_identifiers, quoted_names
 from orchestra_mem.core.summaries.extractive import Passage, extract, render
-from orchestra_mem.core.summaries.kept import body_of, kept_lines, name_facts, told
+from orchestra_mem.core.summaries.kept import body_of, kept_lines, name_facts, statements
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.serialize import local_day
@@ -111,12 +111,19 @@ class Material:
 
     @classmethod
     def of_summaries(cls, children: Sequence[Summary]) -> Material:
-        """Return the material of summaries, whose facts are named by number only."""
+        """Return the material of summaries, whose facts are named by number; any line may be quoted.
+
+        Each line is a passage, because the lines of different operations must not be joined.
+        """
         numbers = tuple(sorted({number for child in children for number in child.must_keeps}))
-        passages = tuple(Passage(key=child.first_operation, text=told(child.text)) for child in children)
+        lines = [line for child in children for line in statements(child.text)]
+        passages = tuple(
+            Passage(key=place, text=text, speaker=label, is_fact=bool(label))
+            for place, (label, text) in enumerate(lines)
+        )
         return cls(
             passages=passages,
-            source_text="\n".join(passage.text for passage in passages),
+            source_text="\n".join(child.text for child in children),
             source_tokens=sum(child.tokens for child in children),
             kept=name_facts(numbers),
             must_keeps=numbers,

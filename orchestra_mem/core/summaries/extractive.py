@@ -38,7 +38,8 @@ class Passage:
     """The text of one operation or conversational turn.
 
     `key`: Id of the operation. `speaker`, `when` (formatted): Shown before the text unless empty. `weight`: Importance
-    regardless of the text, 0 and up; 1 is usual, 0 excludes the passage.
+    regardless of the text, 0 and up; 1 is usual, 0 excludes the passage. `is_fact`: Whether `speaker` is the label of a
+    fact instead, whose words weigh as much as in any text.
     """
 
     key: int
@@ -46,6 +47,7 @@ class Passage:
     speaker: str = ""
     when: str = ""
     weight: float = 1.0
+    is_fact: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +158,7 @@ class _Choice:
     def _names(self) -> set[str]:
         """Return the stems of the speakers' names and of their short forms."""
         names: set[str] = set()
-        for speaker in {passage.speaker for passage in self.passages}:
+        for speaker in {passage.speaker for passage in self.passages if not passage.is_fact}:
             names.update(content_stems(speaker))
             for name in speaker.split():
                 if name[0].isupper():

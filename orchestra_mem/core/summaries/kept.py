@@ -16,9 +16,11 @@ KIND_LABELS = "|".join(kind.value.capitalize() for kind in MustKeepKind)
 _MAX_NAMED_RANGES = 12
 _KEPT_LINE = re.compile(
     rf"^(?P<head>- (?:{KIND_LABELS}) K(?P<number>\d+))"
-    r"(?: \((?:done|superseded(?: by K\d+)?|perhaps superseded by K\d+)\))?: (?P<said>[^\n]*)\n?",
+    r"(?P<state> \((?:done|superseded(?: by K\d+)?|perhaps superseded by K\d+)\))?: (?P<said>[^\n]*)\n?",
     re.MULTILINE,
 )
+_DAY = re.compile(r"^((?!- ).*:)\n- ", re.MULTILINE)  # above the bullets of that day
+_BORDER = re.compile(r"\n(?=- )|\n\s*\n")
 
 
 def kept_lines(facts: Sequence[MustKeep], *, numbered: bool = True) -> str:
@@ -106,9 +108,18 @@ def with_states(text: str, facts: Mapping[int, MustKeep], removed: Sequence[Must
     return "".join(row if _KEPT_LINE.match(row) else without_removed(row) for row in rows)
 
 
-def told(text: str) -> str:
-    """Return the content of a summary: its body, and the texts of its must-keeps."""
-    return "\n".join([body_of(text), *(match["said"] for match in _KEPT_LINE.finditer(text))]).strip()
+def statements(text: str) -> list[tuple[str, str]]:
+    """Split a summary into its bullets and paragraphs, each with a label: a fact's kind, number and state, else empty.
+
+    A day above bullets becomes the beginning of the first of them. Facts that are only named by number are left out.
+    """
+    rows = _BORDER.split(_DAY.sub(r"- \1\n", body_of(text)))
+    found: list[tuple[str, str]] = []
+    for row in filter(str.strip, [*rows, *(match.group() for match in _KEPT_LINE.finditer(kept_part(text)))]):
+        fact = _KEPT_LINE.match(row)
+        label = f"{fact['head'].removeprefix('- ')}{fact['state'] or ''}" if fact else ""
+        found.append((label, row[fact.start("said") :] if fact else row))
+    return found
 
 
 def without_states(text: str) -> str:

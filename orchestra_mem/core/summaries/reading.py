@@ -34,6 +34,8 @@ _CODE = 0.05
 _QUESTION = 0.65
 _SHORT = 0.3
 _SHORT_WORDS = 3
+_FIGURES = 0.25  # for a row of figures, in which each number would count as a word
+_MOST_DIGITS = 0.4  # share of digits among the characters that other sentences have
 _FREE_SYMBOLS = 0.03  # share of symbols among the characters that is normal in prose
 _MAX_MEAN_WORD_CHARS = 25
 _HALF_DEPTH_SENTENCES = 20
@@ -100,6 +102,8 @@ def _sentence_weight(sentence: str, words: int, *, fenced: bool, depth: int) -> 
     weight = (_FENCED if fenced else 1.0) * (1.0 if reads_as_prose(sentence) else _CODE)
     if symbols > _FREE_SYMBOLS:
         weight *= max(_CODE, 1.0 - 10.0 * (symbols - _FREE_SYMBOLS))
+    if sum(map(sentence.count, digits)) > _MOST_DIGITS * len(sentence):
+        weight *= _FIGURES
     weight *= 0.5 + 0.5 / (1.0 + depth / _HALF_DEPTH_SENTENCES)
     if sentence[-1] == "?":
         weight *= _QUESTION

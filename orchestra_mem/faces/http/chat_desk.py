@@ -16,6 +16,7 @@ from datetime import date
 from typing import Any
 from uuid import uuid4
 
+from orchestra_mem.core.context.repeats import new_lines, texts_in
 from orchestra_mem.core.search.disclosure import recalled_item
 from orchestra_mem.core.search.echoes import Echoes, fenced
 from orchestra_mem.core.search.terms import is_statement
@@ -202,13 +203,16 @@ class ChatDesk:
             budget = max(0, int(first * share) - _FENCE_TOKENS)
             context = caller.view.get_orchestrator_context("chat", budget)
             texts = [fenced(context.render(), "context")] * bool(context.tokens)
-        says = talk.says([*(each.text for each in before.values()), *texts])
+        there = [*(each.text for each in before.values()), *texts]
+        says, known = talk.says(there), texts_in("\n".join(there))
         found = caller.retrieving("passages")(talk.question, limit=_MOST_HITS)
         guesses = _MOST_GUESSES if not before and all(each.hit.perhaps for each in found.recollections) else 0
-        for each in found.recollections:
+        for whole in found.recollections:
+            each = replace(whole, passage="".join(new_lines(whole.passage, known)).strip())
             # An earlier question is like this one, but seldom has its answer.
             may_help = not each.hit.fate and is_statement(each.passage)
-            if (each.hit.perhaps and not (guesses and may_help)) or each.source in given or says(each.passage):
+            is_known = each.source in given or not each.passage or says(each.passage)
+            if is_known or (each.hit.perhaps and not (guesses and may_help)):
                 continue
             text = neutralise(recalled_item(replace(each, whole=each.passage)).forms[-1])
             if (tokens := count(text)) <= left:
