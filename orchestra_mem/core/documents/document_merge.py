@@ -237,6 +237,10 @@ def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str
         is_work = key[0] in "#@" and " " not in key  # no mention in another list
         if now:
             rows.agree(was, now, mine, mine.row if _says_same(key, was, now, mine) else _machines_row(now, mine))
+            surplus = [
+                each for each in rows.own[key] if key[0] == "=" and each.section == mine.section and each != mine
+            ]
+            rows.person |= dict.fromkeys(each.place for each in surplus)  # git has kept both sides' figures
         elif (key[0] == "K" or key in ended or is_work) and _has_notes(rows.person_text, mine):
             rows.base |= at_line(was, None) if was else {}
             rows.person |= at_line(mine, _ITEM.sub(_STRUCK, mine.row)) if key in ended or key[0] == "@" else {}
