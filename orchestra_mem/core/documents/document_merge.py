@@ -289,8 +289,10 @@ def _edited_row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine
 
 
 def _machines_row(now: OwnedLine, mine: OwnedLine) -> str:
-    """Return the machine's row, with the person's comments at its end."""
-    return now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
+    """Return the machine's row, with the person's comments at its end; in a section of their own indented as theirs."""
+    row = now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
+    is_own = mine.plan is not None and not mine.plan.section
+    return mine.row[: len(mine.row) - len(mine.row.lstrip())] + row.lstrip() if is_own else row
 
 
 def _has_notes(text: str, line: OwnedLine) -> bool:
