@@ -281,6 +281,23 @@ def test_lines_of_people_that_went_with_their_document_are_told(desk: Desk, *, i
     assert "written anew" not in desk.problems()
 
 
+@pytest.mark.parametrize(
+    ("behind", "said"),
+    [
+        ("; ask Ida", "Friday.; ask Ida"),
+        (", says Bergen", "Friday., says Bergen"),
+        (": so it is", "Friday.: so it is"),
+        ("!", "Friday.!"),
+        (".", "Friday."),
+    ],
+)
+def test_what_is_typed_behind_a_number_is_kept_to_the_last_character(desk: Desk, behind: str, said: str) -> None:
+    """The number goes behind the words, and no punctuation is lost but a full stop after one."""
+    desk.state.edit(("(K2)", f"(K2){behind}"))
+    desk.go_on()
+    desk.state.has_once(f"- Never deploy on a {said} (K2)\n")
+
+
 def test_half_a_file_says_nothing(desk: Desk) -> None:
     """A document that is being written is not read, so that the missing half removes no fact."""
     data = desk.state.path.read_bytes()
