@@ -133,7 +133,8 @@ class DocumentWriter(EditOrigins):
     def _keep_replaced(self, name: str, current: str, said: str, last: WrittenDocument) -> None:
         """Keep the texts of an edit of an older text; tell how many lines of people an older file takes away."""
         is_old, read = written_at(said) != written_at(current), self.read_since(name, last)
-        is_back = digest(current) == last.digest or (is_old and self.is_known(name, current))
+        is_back = digest(current) in (last.digest, *(read.earlier if read else ()))
+        is_back = is_back or (is_old and self.is_known(name, current))
         if read and (is_old or is_back) and digest(self.newest(name)) != read.file:
             self._keep(name, read.text, last, VersionReason.EDIT)
         if is_back:  # by an undo, or a program that puts files back
@@ -217,7 +218,9 @@ class DocumentWriter(EditOrigins):
 
     def _tell_lost(self, name: str, was: str, before: str, now: str) -> None:
         """Report that a document lacks lines that people had in it. `was`: What has become of its file."""
-        people = self.by_people({key for key in owned_keys(before).values() if key[0] in "KM#"})
+        keys = {key for key in owned_keys(before).values() if key[0] in "KM#"}
+        facts = self.ledger.must_keeps_by_id([int(key[1:]) for key in keys if key[0] == "K"])
+        people = self.by_people(keys) | {f"K{fact.id}" for fact in facts if fact.author is Author.PERSON}
         if count := len({*free_rows(before, people)}.difference(split_lines(now))):
             self.ledger.add_notice(name, _LOST.format(self.path(name), was, count, name), self.clock())
 

@@ -281,6 +281,35 @@ def test_lines_of_people_that_went_with_their_document_are_told(desk: Desk, *, i
     assert "written anew" not in desk.problems()
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_a_save_that_is_undone_before_the_machine_writes_is_in_a_version_and_told(desk: Desk, again: bool) -> None:
+    """If a person's own text is put back, a version has what they had saved over it, also in another process."""
+    desk.plan.save(f"{desk.plan.text}\n## Keys\n\nAsk Turid.\n")
+    assert desk.problems() == "[]"
+    before = desk.plan.text
+    desk.plan.edit(("Ask Turid.", "Ask Turid. The safe: ask Odd."))
+    with desk.once_more() as other:
+        other.memory.facts() if again else desk.memory.facts()
+    desk.plan.save(before)
+    assert "was put back to an earlier text, without 1 of people's lines" in desk.problems()
+    assert any("ask Odd." in text for _, text in desk.plan.versions())
+    desk.go_on()
+    desk.plan.has_once("Ask Turid.\n")
+    desk.plan.edit(("Ask Turid.", "Ask Grace."))  # a deletion of one's own is no undo
+    assert desk.problems() == "[]"
+
+
+def test_a_persons_rewording_that_an_old_tab_reverts_is_told(desk: Desk) -> None:
+    """A line of the machine's that a person has reworded is a line of theirs, if an old text takes the words away."""
+    tab = desk.state.text
+    desk.state.edit(("on a Friday.", "on a Sunday."))
+    desk.go_on("Never push at night.")
+    desk.state.save(tab)
+    assert "without 1 of people's lines" in desk.problems()
+    desk.go_on()
+    desk.state.has_once("Never push at night.")
+
+
 @pytest.mark.parametrize(
     ("behind", "said"),
     [
