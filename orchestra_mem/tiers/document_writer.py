@@ -242,7 +242,7 @@ class DocumentWriter(EditOrigins):
         if untouched and is_same(last.text or "", text):
             return None
         if current is None or not current.strip():
-            return _Plan(name=name, text=text, merged=text, current=current, last=last)
+            return _Plan(name=name, text=text, merged=self._anew(name, text, last), current=current, last=last)
         if not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
         said = self.edited(name, current, last).said
@@ -274,6 +274,18 @@ class DocumentWriter(EditOrigins):
         self.ledger.confirm_write(name, text, (untouched and last.digest) or "", current)
         self.ledger.note_read(name, ReadDocument(base=digest(text), file=digest(current), text=said))
         return None
+
+    def _anew(self, name: str, text: str, last: WrittenDocument) -> str:
+        """Return the machine's text for a document that is gone, with people's numbered lines: these still stand."""
+        read = self.read_since(name, last)
+        before = read.text if read else last.left or ""
+        if not (last.text and written_at(before)):
+            return text
+        from orchestra_mem.core.documents.document_merge import merged
+
+        free = {*free_rows(before)}
+        there = "\n".join(row for row in before.split("\n") if row.removesuffix("\r") not in free)
+        return mark(merged(last.text, text, there))
 
     def ended(self, text: str, later: str) -> list[MustKeep]:
         """Return the facts of a text that a later one lacks and that no longer stand."""

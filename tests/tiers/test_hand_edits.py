@@ -271,11 +271,12 @@ def test_lines_of_people_that_went_with_their_document_are_told(desk: Desk, *, i
     (told,) = [problem["problem"] for problem in problems_of(desk.memory)]
     was = "missing" if is_missing else "empty"
     assert told == (
-        f"{desk.state.path} was {was} and was written anew, without 2 of people's lines; `orchestra-mem history "
+        f"{desk.state.path} was {was} and was written anew, without 1 of people's lines; `orchestra-mem history "
         "project_state` lists its earlier texts, and `restore` brings one back"
     )
-    desk.state.restore(desk.state.first_version("Ask Joan"))
+    desk.state.has_once("## Rules\n\n- Never paint it green. (K4)\n")  # a fact that stands is in its document
     assert desk.says(CONSTRAINT) == [RULE, "Never paint it green."]
+    desk.state.restore(desk.state.first_version("Ask Joan"))
     desk.go_on()
     desk.state.has_once("- Never paint it green. (K4)", "Ask Joan.")
     assert "written anew" not in desk.problems()
