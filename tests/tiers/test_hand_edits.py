@@ -567,6 +567,17 @@ def test_what_was_recorded_since_a_restored_text_stays(desk: Desk, *, further: b
     assert desk.problems() == "[]"
 
 
+def test_a_restore_undoes_the_rewording_of_a_fact_that_the_restored_text_does_not_know(desk: Desk) -> None:
+    """A fact that was recorded since stands as it was recorded, not as people have reworded it since."""
+    desk.state.edit((RULE_LINE, f"- Always ask.\n{RULE_LINE}"), ("on a Friday.", "on a Sunday."))
+    desk.go_on()
+    desk.state.restore(desk.state.first_version("# Project State", "deploy"))
+    for _ in range(2):
+        assert desk.says(CONSTRAINT) == [RULE]
+        desk.state.has_once(RULE_LINE)
+        desk.go_on()
+
+
 @pytest.mark.parametrize("refreshed", [True, False])
 def test_what_a_restored_text_lacks_stays_away_when_the_text_is_edited_further(desk: Desk, refreshed: bool) -> None:
     """An edit of a restored text brings nothing back that the restore has taken out, at once or in a later refresh."""
