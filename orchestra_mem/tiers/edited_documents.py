@@ -151,14 +151,13 @@ class EditedDocuments:
         return apply_stale_edit(_BLANKS.sub(r"\1\1", opened), current, old)
 
     def _in_first_words(self, writer: DocumentWriter, current: str, old: str) -> str:
-        """Return the present text with the first words of facts that `old` does not know and people have reworded."""
-        known = {*owned_keys(old).values()}
-        lines = {line.key: line for line in owned_lines(current) if line.key[:1] == "K" and line.key not in known}
-        facts = writer.ledger.must_keeps_by_id([int(key[1:]) for key in lines])
+        """Return the present text with the first words of facts that are newer than `old` and people have reworded."""
+        newest = max((int(key[1:]) for key in owned_keys(old).values() if key[0] == "K"), default=0)
+        lines = {int(line.key[1:]): line for line in owned_lines(current) if line.key[:1] == "K"}
         changed: dict[int, str | None] = {}
-        for fact in facts:
+        for fact in writer.ledger.must_keeps_by_id([number for number in lines if number > newest]):
             if fact.operation and fact.found:
-                line = lines[f"K{fact.id}"]
+                line = lines[fact.id]
                 changed |= at_line(line, line.row.replace(fact.text, squeeze(fact.found)))
         return with_rows(current, changed)
 
