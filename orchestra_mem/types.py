@@ -317,12 +317,14 @@ class ReadDocument:
     """A document as it was when people's edits in it were last read.
 
     `base` is the digest of the machine's text that the edits started from, `file` the digest of the file. In `text`,
-    the facts and items that people added already have their numbers.
+    the facts and items that people added already have their numbers. `earlier` has the digests of the files with edits
+    of the same text that were read before, newest first.
     """
 
     base: str = ""
     file: str = ""
     text: str = ""
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

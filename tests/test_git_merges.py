@@ -299,3 +299,42 @@ def test_copies_of_a_memory_do_not_take_each_others_lines_for_edits(tmp_path: Pa
         memory.refresh()
         facts = memory.facts(standing=False)
         assert [(fact.text, fact.status) for fact in facts] == [(each, STANDING) for each in said]
+
+
+@pytest.mark.parametrize("way", ["markers", "union"])
+def test_a_rule_of_a_branch_of_ones_own_stands_once_it_is_merged(tmp_path: Path, way: str) -> None:
+    """Nothing is written over git's markers before a person has resolved them, however often the machine refreshes."""
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / ".gitignore").write_text(".obra/*\n!.obra/memory\n.obra/memory/versions\n")
+    (tmp_path / ".gitattributes").write_text(f"{MEMORY}/** merge=union\n" if way == "union" else "")
+    with open_memory(tmp_path) as memory:
+        one, path = Clone(folder=tmp_path, memory=memory), tmp_path / MEMORY / "project_state.md"
+        memory.record_operation("message", {"role": "user", "text": "Never deploy on a Friday."})
+        one.known()
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", "all")
+        git(tmp_path, "checkout", "-qb", "venue")
+        edit(path, ("on a Friday. (K1)\n", "on a Friday. (K1)\n- Gloves must be worn.\n"))
+        for branch in "main", "venue":
+            memory.record_operation("note", {"text": "Ben came."})
+            one.known()
+            one.commit()
+            git(tmp_path, "checkout", "-q", branch)
+        git(tmp_path, "merge", "-q", "--no-edit", "main", fails=True)
+        before = path.read_bytes()
+        memory.record_operation("note", {"text": "Ben came again."})
+        one.known()
+        if way == "markers":
+            assert path.read_bytes() == before
+            assert "git conflict marker" in str(memory.get_stats()["problems"])
+            assert "Gloves" in memory.get_orchestrator_context("go on", max_tokens=900).render()
+            path.write_text(re.sub(r"<{7} .*?\n(.*?)={7}\n.*?>{7} .*?\n", r"\1", before.decode(), flags=re.DOTALL))
+        assert [(fact.text, fact.status) for fact in one.known().facts.values()] == [
+            ("Never deploy on a Friday.", STANDING),
+            ("Gloves must be worn.", STANDING),
+        ]
+        text = path.read_text()
+        assert (
+            text.count("- Gloves must be worn. (K2)") == text.count("**Last Updated**") == text.count("updated: ") == 1
+        )
+        assert memory.get_stats()["problems"] == []

@@ -33,6 +33,7 @@ _SUMMARIES = Table(
 _MUST_KEEPS = Table("must_keeps", MustKeep)
 # Compressed bytes of former texts kept for each document: enough for several hundred texts.
 _LEFT_BYTES = 2_000_000
+_READ_FILES = 50  # most earlier saves to recognise, of edits of one text
 _LEFT_LONG_AGO = (
     "DELETE FROM documents_left WHERE id IN (SELECT id FROM (SELECT id, sum(length(text)) OVER (ORDER BY id DESC) AS "
     "size FROM documents_left WHERE name = ?) WHERE size > ?)"
@@ -323,7 +324,11 @@ class Ledger(Stored):
         """Return the document as of the last reading of people's edits; empty if no edits were ever read."""
         query = "SELECT base, file, text FROM documents_read WHERE name = ?"
         rows = self._database.rows(query, (document,))
-        return ReadDocument(*rows[0]) if rows else ReadDocument()
+        if not rows:
+            return ReadDocument()
+        base, files, text = rows[0]
+        file, *earlier = files.split(" ")
+        return ReadDocument(base, file, text, (*earlier,))
 
     def note_read(self, document: str, read: ReadDocument) -> None:
         """Record that the edits in a document have been read."""
@@ -331,7 +336,7 @@ class Ledger(Stored):
             "read",
             "INSERT INTO documents_read (name, base, file, text) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE "
             "SET base = excluded.base, file = excluded.file, text = excluded.text",
-            (document, read.base, read.file, read.text),
+            (document, read.base, " ".join((read.file, *read.earlier[:_READ_FILES])), read.text),
         )
 
     def add_notice(self, subject: str, text: str, time: datetime) -> bool:

@@ -133,7 +133,8 @@ class DocumentWriter(EditOrigins):
     def _keep_replaced(self, name: str, current: str, said: str, last: WrittenDocument) -> None:
         """Keep the texts of an edit of an older text; tell how many lines of people an older file takes away."""
         is_old, read = written_at(said) != written_at(current), self.read_since(name, last)
-        is_back = digest(current) == last.digest or (is_old and self.is_known(name, current))
+        is_back = digest(current) in (last.digest, *(read.earlier if read else ()))
+        is_back = is_back or (is_old and self.is_known(name, current))
         if read and (is_old or is_back) and digest(self.newest(name)) != read.file:
             self._keep(name, read.text, last, VersionReason.EDIT)
         if is_back:  # by an undo, or a program that puts files back
@@ -217,7 +218,9 @@ class DocumentWriter(EditOrigins):
 
     def _tell_lost(self, name: str, was: str, before: str, now: str) -> None:
         """Report that a document lacks lines that people had in it. `was`: What has become of its file."""
-        people = self.by_people({key for key in owned_keys(before).values() if key[0] in "KM#"})
+        keys = {key for key in owned_keys(before).values() if key[0] in "KM#"}
+        facts = self.ledger.must_keeps_by_id([int(key[1:]) for key in keys if key[0] == "K"])
+        people = self.by_people(keys) | {f"K{fact.id}" for fact in facts if fact.author is Author.PERSON}
         if count := len({*free_rows(before, people)}.difference(split_lines(now))):
             self.ledger.add_notice(name, _LOST.format(self.path(name), was, count, name), self.clock())
 
@@ -239,7 +242,7 @@ class DocumentWriter(EditOrigins):
         if untouched and is_same(last.text or "", text):
             return None
         if current is None or not current.strip():
-            return _Plan(name=name, text=text, merged=text, current=current, last=last)
+            return _Plan(name=name, text=text, merged=self._anew(name, text, last), current=current, last=last)
         if not self._is_read(name, current, last):
             raise DocumentConflictError(f"{self.path(name)} was saved by someone else after it was read")
         said = self.edited(name, current, last).said
@@ -271,6 +274,18 @@ class DocumentWriter(EditOrigins):
         self.ledger.confirm_write(name, text, (untouched and last.digest) or "", current)
         self.ledger.note_read(name, ReadDocument(base=digest(text), file=digest(current), text=said))
         return None
+
+    def _anew(self, name: str, text: str, last: WrittenDocument) -> str:
+        """Return the machine's text for a document that is gone, with people's numbered lines: these still stand."""
+        read = self.read_since(name, last)
+        before = read.text if read else last.left or ""
+        if not (last.text and written_at(before)):
+            return text
+        from orchestra_mem.core.documents.document_merge import merged
+
+        free = {*free_rows(before)}
+        there = "\n".join(row for row in before.split("\n") if row.removesuffix("\r") not in free)
+        return mark(merged(last.text, text, there))
 
     def ended(self, text: str, later: str) -> list[MustKeep]:
         """Return the facts of a text that a later one lacks and that no longer stand."""

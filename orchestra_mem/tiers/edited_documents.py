@@ -15,9 +15,10 @@ from orchestra_mem.core.documents.catalog_document import (
 )
 from orchestra_mem.core.documents.conflicts import ConflictBlock, Resolved, accept, find_conflicts, reject
 from orchestra_mem.core.documents.markdown import line_end
-from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys
+from orchestra_mem.core.documents.owned_lines import at_line, free_rows, owned_keys, owned_lines, with_rows
 from orchestra_mem.core.documents.plan_lines import has_work, with_work_heading
 from orchestra_mem.core.documents.signature import with_time_of
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageError
 from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.types import Author, DocumentFault, FileState, Json, Version, VersionReason
@@ -139,6 +140,7 @@ class EditedDocuments:
         from orchestra_mem.core.documents.opened_text import undone
 
         old = with_work_heading(old) if has_work(current) else old
+        current = self._in_first_words(writer, current, old)
         ended = {f"K{fact.id}" for fact in writer.ended(old, current) if fact.author is Author.MACHINE}
         own = writer.by_people({key for key in owned_keys(current).values() if key[0] in "KM#"})
         opened = undone("\n".join(free_rows(current, own)), current, old)
@@ -147,6 +149,17 @@ class EditedDocuments:
         gone = {place for place, key in owned_keys(old).items() if key in ended}
         old = "\n".join(row for place, row in enumerate(old.split("\n")) if place not in gone)
         return apply_stale_edit(_BLANKS.sub(r"\1\1", opened), current, old)
+
+    def _in_first_words(self, writer: DocumentWriter, current: str, old: str) -> str:
+        """Return the present text with the first words of facts that are newer than `old` and people have reworded."""
+        newest = max((int(key[1:]) for key in owned_keys(old).values() if key[0] == "K"), default=0)
+        lines = {int(line.key[1:]): line for line in owned_lines(current) if line.key[:1] == "K"}
+        changed: dict[int, str | None] = {}
+        for fact in writer.ledger.must_keeps_by_id([number for number in lines if number > newest]):
+            if fact.operation and fact.found:
+                line = lines[fact.id]
+                changed |= at_line(line, line.row.replace(fact.text, squeeze(fact.found)))
+        return with_rows(current, changed)
 
     def save(self, document: str, text: str, *, expected: str) -> None:
         """Save a person's complete text. The present text becomes a version.

@@ -29,7 +29,7 @@ class EditedText:
     the edits, with known numbers of facts and items. `before` is the text last read or last written by the machine,
     whichever is later. If people edited an older text, `before` also has the facts and items that they deleted from the
     older text and that the machine no longer shows. `brings`: Whether its new lines may have numbers that the ledger
-    lacks, or that another ledger gave.
+    lacks, or that another ledger gave. `earlier`: See `ReadDocument`.
     """
 
     base: str
@@ -37,6 +37,7 @@ class EditedText:
     said: str
     digest: str
     brings: bool
+    earlier: tuple[str, ...] = ()
 
     @property
     def has_work(self) -> bool:
@@ -46,7 +47,7 @@ class EditedText:
     @property
     def as_read(self) -> ReadDocument:
         """The ledger's record of having read these edits."""
-        return ReadDocument(base=digest(self.base), file=self.digest, text=self.said)
+        return ReadDocument(base=digest(self.base), file=self.digest, text=self.said, earlier=self.earlier)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -90,7 +91,9 @@ class EditOrigins:
             keys = {key for key in owned_keys(person).values() if key[0] in "KM#"} - {*owned_keys(before).values()}
             said = apply_stale_edit(opened, before, person, self.by_people(keys))
             before = with_removed_items(before, opened, person)
-        return EditedText(base=last.text or "", before=before, said=said, digest=digest(current), brings=brings)
+        now = digest(current)
+        earlier = tuple(each for each in (read.file, *read.earlier) if each != now) if read else ()
+        return EditedText(base=last.text or "", before=before, said=said, digest=now, brings=brings, earlier=earlier)
 
     def _taken_in(self, name: str, current: str, before: str) -> str:
         """Return the own text with the new lines of one that another ledger wrote, or that git has merged with one."""

@@ -271,14 +271,61 @@ def test_lines_of_people_that_went_with_their_document_are_told(desk: Desk, *, i
     (told,) = [problem["problem"] for problem in problems_of(desk.memory)]
     was = "missing" if is_missing else "empty"
     assert told == (
-        f"{desk.state.path} was {was} and was written anew, without 2 of people's lines; `orchestra-mem history "
+        f"{desk.state.path} was {was} and was written anew, without 1 of people's lines; `orchestra-mem history "
         "project_state` lists its earlier texts, and `restore` brings one back"
     )
-    desk.state.restore(desk.state.first_version("Ask Joan"))
+    desk.state.has_once("## Rules\n\n- Never paint it green. (K4)\n")  # a fact that stands is in its document
     assert desk.says(CONSTRAINT) == [RULE, "Never paint it green."]
+    desk.state.restore(desk.state.first_version("Ask Joan"))
     desk.go_on()
     desk.state.has_once("- Never paint it green. (K4)", "Ask Joan.")
     assert "written anew" not in desk.problems()
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_save_that_is_undone_before_the_machine_writes_is_in_a_version_and_told(desk: Desk, again: bool) -> None:
+    """If a person's own text is put back, a version has what they had saved over it, also in another process."""
+    desk.plan.save(f"{desk.plan.text}\n## Keys\n\nAsk Turid.\n")
+    assert desk.problems() == "[]"
+    before = desk.plan.text
+    desk.plan.edit(("Ask Turid.", "Ask Turid. The safe: ask Odd."))
+    with desk.once_more() as other:
+        other.memory.facts() if again else desk.memory.facts()
+    desk.plan.save(before)
+    assert "was put back to an earlier text, without 1 of people's lines" in desk.problems()
+    assert any("ask Odd." in text for _, text in desk.plan.versions())
+    desk.go_on()
+    desk.plan.has_once("Ask Turid.\n")
+    desk.plan.edit(("Ask Turid.", "Ask Grace."))  # a deletion of one's own is no undo
+    assert desk.problems() == "[]"
+
+
+def test_a_persons_rewording_that_an_old_tab_reverts_is_told(desk: Desk) -> None:
+    """A line of the machine's that a person has reworded is a line of theirs, if an old text takes the words away."""
+    tab = desk.state.text
+    desk.state.edit(("on a Friday.", "on a Sunday."))
+    desk.go_on("Never push at night.")
+    desk.state.save(tab)
+    assert "without 1 of people's lines" in desk.problems()
+    desk.go_on()
+    desk.state.has_once("Never push at night.")
+
+
+@pytest.mark.parametrize(
+    ("behind", "said"),
+    [
+        ("; ask Ida", "Friday.; ask Ida"),
+        (", says Bergen", "Friday., says Bergen"),
+        (": so it is", "Friday.: so it is"),
+        ("!", "Friday.!"),
+        (".", "Friday."),
+    ],
+)
+def test_what_is_typed_behind_a_number_is_kept_to_the_last_character(desk: Desk, behind: str, said: str) -> None:
+    """The number goes behind the words, and no punctuation is lost but a full stop after one."""
+    desk.state.edit(("(K2)", f"(K2){behind}"))
+    desk.go_on()
+    desk.state.has_once(f"- Never deploy on a {said} (K2)\n")
 
 
 def test_half_a_file_says_nothing(desk: Desk) -> None:
@@ -518,6 +565,17 @@ def test_what_was_recorded_since_a_restored_text_stays(desk: Desk, *, further: b
         assert "bcrypt" not in desk.log.text
         desk.go_on()
     assert desk.problems() == "[]"
+
+
+def test_a_restore_undoes_the_rewording_of_a_fact_that_the_restored_text_does_not_know(desk: Desk) -> None:
+    """A fact that was recorded since stands as it was recorded, not as people have reworded it since."""
+    desk.state.edit((RULE_LINE, f"- Always ask.\n{RULE_LINE}"), ("on a Friday.", "on a Sunday."))
+    desk.go_on()
+    desk.state.restore(desk.state.first_version("# Project State", "deploy"))
+    for _ in range(2):
+        assert desk.says(CONSTRAINT) == [RULE]
+        desk.state.has_once(RULE_LINE)
+        desk.go_on()
 
 
 @pytest.mark.parametrize("refreshed", [True, False])

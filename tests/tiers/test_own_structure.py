@@ -66,6 +66,20 @@ def test_work_that_a_person_moves_into_an_own_section_stays_there(desk: Desk) ->
 NOTE = "  - except photos: up to 20 MB\n"
 
 
+def test_work_in_an_own_section_is_indented_as_the_person_has_indented_it(desk: Desk) -> None:
+    """The machine updates the line, and does not put it below the box above it, as in its own list."""
+    epic = desk.memory.state.create(WorkKind.EPIC, "Print the book")
+    task = desk.memory.state.create(WorkKind.STORY, "Ask Ada", parent=epic.id)
+    desk.go_on()
+    desk.plan.edit((f"  - [ ] #{task.id} Ask Ada (story)\n", ""))
+    desk.plan.save(f"{desk.plan.text}\n## This week\n\n- [ ] call the mayor\n- [ ] #{task.id} Ask Ada (story)\n")
+    desk.go_on()
+    desk.plan.has_once(f"\n- [ ] call the mayor\n- [ ] #{task.id} Ask Ada (story)\n")
+    desk.memory.state.set_status(task.id, WorkStatus.DONE)
+    desk.go_on()
+    desk.plan.has_once(f"\n- [ ] call the mayor\n- [x] #{task.id} Ask Ada (story)\n")
+
+
 def test_notes_below_a_line_that_ends_stay_with_its_words(desk: Desk) -> None:
     """When a rule is superseded, a person's notes on it stay below its words, struck out, and pass to no other rule."""
     desk.go_on("Helmets must be checked every spring.", "The maximum request size is 2 MB.", "Passwords must be long.")

@@ -1,7 +1,8 @@
 """Find faults in the text of a document, line by line, and show the readable part of a damaged one. No I/O.
 
 Faulty front matter or markers are treated as text, and the machine's lines are merged next to them. A file that is in
-UTF-16, contains NUL bytes, or exceeds `MOST_BYTES` is left unchanged until somebody repairs it.
+UTF-16, contains NUL bytes, exceeds `MOST_BYTES`, or has conflicts between texts of one ledger that git could not merge
+is left unchanged until somebody repairs it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.conflicts import faults
 from orchestra_mem.core.documents.markdown import PIN, fenced_rows, front_matter_fault, without_front_matter
 from orchestra_mem.core.documents.owned_lines import owned_lines
+from orchestra_mem.core.documents.signature import signers
 
 # Ten times the largest document for a context window of a million tokens; more was probably pasted by mistake.
 MOST_BYTES = 4_000_000
@@ -70,10 +72,19 @@ def unchangeable(data: bytes) -> tuple[int, str, str] | None:
         return 0, "is UTF-16, not UTF-8; save it as UTF-8", f"its content is served, {_LEFT}"
     count = data.count(b"\0")
     if not count:
-        return None
+        return _unmerged(data)
     told, them = ("a NUL byte", "it") if count == 1 else (f"the first of {count:,} NUL bytes", "them")
     line = data.count(b"\n", 0, data.index(b"\0")) + 1
     return line, f"{told}; delete {them}", f"it is served without {them}, {_LEFT}"
+
+
+def _unmerged(data: bytes) -> tuple[int, str, str] | None:
+    """Return the fault of a document with git's markers between texts of one ledger; two ledgers' can be told apart."""
+    if b"<<<<<<< " not in data or b">>>>>>> " not in data:
+        return None
+    text = data.decode("utf-8", "surrogateescape")
+    found = next(_git_markers(text), None) if len(signers(text) - {""}) == 1 else None
+    return (*found, f"{_AS_TEXT}, {_LEFT}") if found else None
 
 
 def shown(data: bytes, size_bytes: int) -> str:

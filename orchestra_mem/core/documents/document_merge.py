@@ -237,6 +237,10 @@ def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str
         is_work = key[0] in "#@" and " " not in key  # no mention in another list
         if now:
             rows.agree(was, now, mine, mine.row if _says_same(key, was, now, mine) else _machines_row(now, mine))
+            surplus = [
+                each for each in rows.own[key] if key[0] == "=" and each.section == mine.section and each != mine
+            ]
+            rows.person |= dict.fromkeys(each.place for each in surplus)  # git has kept both sides' figures
         elif (key[0] == "K" or key in ended or is_work) and _has_notes(rows.person_text, mine):
             rows.base |= at_line(was, None) if was else {}
             rows.person |= at_line(mine, _ITEM.sub(_STRUCK, mine.row)) if key in ended or key[0] == "@" else {}
@@ -285,8 +289,10 @@ def _edited_row(key: str, was: OwnedLine | None, now: OwnedLine, mine: OwnedLine
 
 
 def _machines_row(now: OwnedLine, mine: OwnedLine) -> str:
-    """Return the machine's row, with the person's comments at its end."""
-    return now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
+    """Return the machine's row, with the person's comments at its end; in a section of their own indented as theirs."""
+    row = now.row.removesuffix(_tail(now)) + (_tail(mine) or _tail(now))
+    is_own = mine.plan is not None and not mine.plan.section
+    return mine.row[: len(mine.row) - len(mine.row.lstrip())] + row.lstrip() if is_own else row
 
 
 def _has_notes(text: str, line: OwnedLine) -> bool:

@@ -180,11 +180,11 @@ def with_numbers_last(text: str, before: str) -> str:
             continue
         words, behind = line.fact.text[: inner.start()], line.fact.text[inner.end() :]
         is_last = not re.search(r"\w", behind)
-        if not is_last and old[number] not in (words, squeeze(f"{words} {behind}")):
+        end = "" if words.endswith(inner["end"]) else inner["end"]
+        if not is_last and old[number] not in (words, *(squeeze(f"{words}{each} {behind}") for each in ("", end))):
             continue
         place = next(place for place in reversed(line.places) if _INNER.search(rows[place]))
-        keeps = "" if is_last and not words[-1:].isalnum() else r"\g<end>"
-        rows[place] = _INNER.sub(" " if behind.strip() and not is_last else keeps, rows[place], count=1)
+        rows[place] = _INNER.sub(end if is_last else f"{end} ", rows[place], count=1)
         _append(rows, line, number)
     return "\n".join(rows)
 

@@ -81,14 +81,11 @@ def signed(text: str, key: str) -> str:
 def signers(text: str) -> set[str]:
     """Return the keys of the ledgers that a text's front matter names, several if git has merged their texts.
 
-    Among them is "?" if git has kept two times of writing, and "" if the text of an earlier release names its ledger
-    once: it may have been merged.
+    Among them is "" if the text of an earlier release names its ledger once: it may have been merged.
     """
     front = FRONT.match(text)
     named = _LEDGER.findall(front.group()) if front else []
     keys = {key for _, key in named}
-    if front and keys and front.group().count("\nwritten: ") > 1:
-        keys.add("?")
     return keys | {""} if named and all(name == "ledger" for name, _ in named) else keys
 
 
