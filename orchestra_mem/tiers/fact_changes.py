@@ -117,15 +117,17 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if (shows(now, fact.text) or shows(said, fact.text)) and not is_plainer(said, fact.text):
         return fact
-    if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
-        return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
     found = (fact.found or fact.text) if fact.operation else ""
+    former = fact.former if fact.text == found else tuple(dict.fromkeys((*fact.former, fact.text)))
+    if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
+        return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found), former=former)
     # A person's wording overrides the machine: the fact is active unless its line marks it as superseded or done.
     status = _STANDING if status is _STANDING else fact.status
     return replace(
         fact,
         text=said,
         found=found,
+        former=former,
         identifiers=find_identifiers(said),
         weight=HEAVIEST,
         author=Author.PERSON,

@@ -8,6 +8,7 @@ import shutil
 import textwrap
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,42 @@ def test_words_that_a_person_removed_or_reworded_come_back_with_no_operation(des
     desk.go_on()
     assert {*desk.says(DECISION), *desk.says(OPEN_ITEM)} == {*said}
     desk.log.has_once("sessions in Postgres", "log in JSON")
+
+
+_RESTED = "crates must rest 24 hours", "Rule: Crates must rest 24 hours.", "Crates must rest 24 hours!"
+
+
+@pytest.mark.parametrize("said", _RESTED)
+def test_a_stop_a_capital_or_a_label_makes_no_other_words(empty: Desk, said: str) -> None:
+    """What differs only in case, white space, final stop or label is a repetition, before and after a person's edit."""
+
+    def record(text: str) -> list[str]:
+        empty.memory.record_operation("rules", {"rules": [text]}, agent="coder")
+        empty.go_on()
+        return empty.says(CONSTRAINT)
+
+    record("Crates must rest 24 hours.")
+    assert record(said) == [said]
+    empty.state.edit((f"- {said} (K2)", "- Crates must rest 36 hours. (K2)"))
+    assert record("Crates must rest 24 hours.") == ["Crates must rest 36 hours."]
+    assert record("crates must rest 36 hours") == ["Crates must rest 36 hours."]
+    empty.state.edit(("- Crates must rest 36 hours. (K2)\n", ""))
+    assert record("Crates must rest 24 hours.") == record("crates must rest 36 hours") == []
+
+
+def test_every_wording_that_a_person_replaced_stays_away(desk: Desk) -> None:
+    """A fact that a person reworded several times comes back in none of its former words, a person's own neither."""
+    desk.state.edit((RULE_LINE, f"{RULE_LINE}- Gloves must be worn on Fridays.\n"))
+    days = "Friday", "Monday", "Tuesday", "Wednesday"
+    for old, new in pairwise(days):
+        desk.go_on()
+        desk.state.edit((f"a {old}.", f"a {new}."), (f"on {old}s.", f"on {new}s."))
+    desk.go_on()
+    for day in days:
+        said = [f"Never deploy on a {day}.", f"Gloves must be worn on {day}s."]
+        desk.memory.record_operation("rules", {"rules": said})
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == ["Never deploy on a Wednesday.", "Gloves must be worn on Wednesdays."]
 
 
 def test_who_rewords_a_decision_rewords_the_rule_and_the_insight_in_the_same_words(desk: Desk) -> None:
