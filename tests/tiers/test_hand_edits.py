@@ -201,6 +201,34 @@ def test_a_tick_closes_what_is_unfinished_and_nothing_else(desk: Desk) -> None:
     assert "migration guide" not in desk.plan.text
 
 
+def test_a_line_of_a_persons_that_an_operation_completes_is_struck_out(empty: Desk) -> None:
+    """A person's open item, and one that they gave a box, are struck out when done, whatever else is written then."""
+    empty.memory.record_operation("note", {"next_steps": ["order display cases"]})
+    empty.go_on()
+    row = "- order display cases (K1)\n"
+    empty.plan.edit((row, f"- [ ] {row[2:]}- Send the offer to Tomas\n"))
+    for task in ("order display cases", "Send the offer to Tomas"):
+        empty.memory.record_operation("task_execution", {"task": task, "status": "completed"})
+        empty.go_on()
+    empty.plan.has_once("- [ ] ~~order display cases~~ (K1)\n- ~~Send the offer to Tomas~~ (K2)\n")
+    assert empty.says(OPEN_ITEM) == []
+    written = empty.plan.text
+    empty.memory.refresh()
+    assert empty.plan.text == written
+
+
+def test_an_item_that_was_ticked_and_is_open_again_is_in_the_context(empty: Desk) -> None:
+    """A ticked line does not stand for an open item in the same words."""
+    for _ in range(2):
+        empty.memory.record_operation("note", {"next_steps": ["ask the insurer", "call Ida"]})
+        empty.memory.refresh()
+        empty.plan.save(empty.plan.text.replace("- ask the insurer (K1)", "- [x] ask the insurer (K1)"))
+    rows = empty.memory.get_orchestrator_context("step").render().splitlines()
+    assert [row for row in rows if row.endswith((" (K1)", " (K3)"))] == [
+        "- [x] ask the insurer (K1)", "- ask the insurer (K3)",
+    ]  # fmt: skip
+
+
 def test_what_is_saved_by_a_program_that_keeps_the_file_open_counts_once_it_is_closed(desk: Desk) -> None:
     """A save counts once its file is closed, though closing changes neither size nor time."""
     with desk.log.path.open("a", encoding="utf-8") as file:
