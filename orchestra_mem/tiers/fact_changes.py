@@ -114,6 +114,8 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     elif is_closed or fact.status is MustKeepStatus.REMOVED:
         is_replaced = status is _SUPERSEDED and fact.superseded_by
         fact = replace(fact, status=status if is_replaced else _STANDING)
+    elif was and (was[2], status) == (_SUPERSEDED, _STANDING):  # the person deleted the mark
+        fact = replace(fact, status=_STANDING, superseded_by=0)
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if (shows(now, fact.text) or shows(said, fact.text)) and not is_plainer(said, fact.text):
         return fact

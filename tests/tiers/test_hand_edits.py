@@ -264,6 +264,25 @@ def test_a_decision_that_is_added_is_one_like_any_other(desk: Desk, written: str
     assert (expansion.operations, expansion.fact) == ((), own)
 
 
+@pytest.mark.parametrize("with_later", [True, False])
+def test_a_decision_whose_mark_a_person_deletes_stands(empty: Desk, with_later: bool) -> None:
+    """Without its mark a superseded decision stands, in the log and in the facts, whether the later one goes or not."""
+    old, new = (
+        "We show the tapestries in the east wing.",
+        "We show the tapestries in the north hall, not the east wing.",
+    )
+    empty.memory.record_operation("decision", {"text": old})
+    empty.go_on(new)
+    assert empty.says(DECISION) == [new]
+    rows = empty.log.text.splitlines(keepends=True)
+    gone = ["Superseded by", *(["north hall"] if with_later else [])]
+    empty.log.save("".join(row for row in rows if not any(each in row for each in gone)))
+    for _ in range(2):
+        empty.go_on()
+        assert empty.says(DECISION) == [old, *([] if with_later else [new])]
+    assert "Superseded" not in empty.log.text
+
+
 def test_no_operation_ends_a_decision_in_a_persons_words(desk: Desk) -> None:
     """A contradiction only marks a person's decision; a completion, but no rule, closes a person's open item."""
     desk.log.edit((DECISIONS, f"{DECISIONS}- We decided to use MySQL for the event log.\n\n"))

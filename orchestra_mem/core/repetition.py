@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from orchestra_mem.core.documents.markdown import as_typed
-from orchestra_mem.core.summaries.kept import KIND_LABELS
 from orchestra_mem.core.text import squeeze
+from orchestra_mem.types import MustKeepKind
 
-_LABEL = re.compile(rf"(?:{KIND_LABELS}|rule|todo|next step)s?: +(?=\S)", re.IGNORECASE)
+_LABEL = re.compile(rf"(?:{'|'.join(MustKeepKind)}|rule|todo|next step)s?: +(?=\S)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4_096)
 def as_said(text: str) -> str:
-    """Return what all texts in the same words have in common.
+    """Return what all texts in the same words have in common: not case, white space, final stop or a label of the kind.
 
-    Case, white space, an editor's typography, a final stop, and a label such as `Decision:` do not count.
+    Such a label is `Decision:` or `TODO:`.
     """
-    plain = squeeze(as_typed(text))
+    plain = squeeze(text)
     label = _LABEL.match(plain)
     return plain[label.end() if label else 0 :].rstrip(".!。 ").casefold()
 
