@@ -188,11 +188,8 @@ class SharingCalls(QueryCalls):
         with self._parts.lock, self._parts.store.lock():  # or the fact would not be extracted at once
             self.extract_facts()
             ledger, said = self._parts.ledger, {as_said(each) for each in (text, found) if each}
-            alike = [
-                fact
-                for fact in ledger.must_keeps(kinds=SHAREABLE_KINDS)
-                if not said.isdisjoint(map(as_said, fact.wordings))
-            ]
+            facts = ledger.must_keeps(kinds=SHAREABLE_KINDS)
+            alike = [fact for fact in facts if not said.isdisjoint(map(as_said, fact.wordings))]
             if standing := [fact for fact in alike if fact.status is _STANDS]:
                 return SharedFact(number=f"K{standing[-1].id}", text=standing[-1].text, is_new=False)
             if alike and alike[-1].status is _REMOVED and alike[-1].author is Author.PERSON and not again:

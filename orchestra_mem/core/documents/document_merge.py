@@ -236,11 +236,10 @@ def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str
     rows = _Rows(base, machine, person)
     for key, was, now, mine in rows.shown():
         is_work = key[0] in "#@" and " " not in key  # no mention in another list
+        is_over = key[0] == "K" and key in ended and not (was and _form(mine) == _form(was))
         if now:
             rows.agree(was, now, mine, mine.row if _says_same(key, was, now, mine) else _machines_row(now, mine))
-        elif ((key[0] == "K" or key in ended or is_work) and _has_notes(rows.person_text, mine)) or (
-            key[0] == "K" and key in ended and not (was and _form(mine) == _form(was))
-        ):
+        elif is_over or ((key[0] == "K" or key in ended or is_work) and _has_notes(rows.person_text, mine)):
             rows.base |= at_line(was, None) if was else {}
             rows.person |= at_line(mine, _ITEM.sub(_STRUCK, mine.row)) if key in ended or key[0] == "@" else {}
         elif was:

@@ -242,8 +242,7 @@ class Standing:
         ends = [number for number in likeliest if chances[number] >= _least(fact, facts[number]) and not is_open]
         sure = [number for number in ends if self._is_meant(fact, facts[number], about)][:1]
         told = {as_said(facts[number].text) for number in sure}
-        together = (number for number in chances if told and as_said(facts[number].text) in told)
-        ended = {*sure, *together, *self._tried(fact, facts)}
+        ended = {*sure, *(each for each in chances if as_said(facts[each].text) in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]
         return [*((number, True) for number in ended), *doubted[:1], *repeated]
 
