@@ -188,7 +188,7 @@ class MustKeep:
     if there is no such fact. `weight` is 3 if the operation is critical, 2 if a person said it, 0.5 if it has a tool's
     output, else 1: a document that cannot show all facts shows the heaviest. `author` is a person if somebody wrote or
     reworded the fact in a document. `operation` is 0 if the fact comes from no operation. `found` is the original
-    passage if a person reworded `text`, else empty.
+    passage if a person reworded `text`, else empty. `former` has what a person wrote as `text` and replaced later.
     """
 
     kind: MustKeepKind
@@ -202,6 +202,12 @@ class MustKeep:
     weight: float = 1.0
     author: Author = Author.MACHINE
     found: str = ""
+    former: tuple[str, ...] = ()
+
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        """All texts of the fact, the present one last."""
+        return (*self.former, *filter(None, [self.found]), self.text)
 
     @property
     def passage(self) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from orchestra_mem.catalog_types import GLOBAL
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.documents.shared_document import SharedDecision, with_tags
+from orchestra_mem.core.repetition import as_said, in_same_words
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
 from orchestra_mem.memory.queries import QueryCalls
@@ -110,7 +111,7 @@ class SharingCalls(QueryCalls):
         origin = {"project": parts.shared.project(), "name": parts.reporter.project, "fact": f"K{fact.id}"}
         text, found = (parts.redactor.text(squeeze(each)) for each in (fact.text, fact.found))
         for each in self.shared_decisions():
-            if each.number and each.text.casefold() == text.casefold():
+            if each.number and in_same_words(each.text, text):
                 if tags and {*tags} != {*each.tags} and self.shared_log.is_own(each):
                     self._rewrite(each, tags)
                     each = next((now for now in self.shared_decisions() if now.number == each.number), each)
@@ -183,15 +184,12 @@ class SharingCalls(QueryCalls):
         self, kind: MustKeepKind, text: str, data: Mapping[str, Json], where: str, found: str = "", *,
         again: bool = False,
     ) -> SharedFact:  # fmt: skip
-        """Record a fact as a separate operation, unless an active fact has the same `text` or original text `found`."""
+        """Record a fact as a separate operation, unless an active fact has the words of `text` or of `found`."""
         with self._parts.lock, self._parts.store.lock():  # or the fact would not be extracted at once
             self.extract_facts()
-            ledger, said = self._parts.ledger, {each.casefold() for each in (text, found) if each}
-            alike = [
-                fact
-                for fact in ledger.must_keeps(kinds=SHAREABLE_KINDS)
-                if not said.isdisjoint((squeeze(fact.text).casefold(), squeeze(fact.found).casefold()))
-            ]
+            ledger, said = self._parts.ledger, {as_said(each) for each in (text, found) if each}
+            facts = ledger.must_keeps(kinds=SHAREABLE_KINDS)
+            alike = [fact for fact in facts if not said.isdisjoint(map(as_said, fact.wordings))]
             if standing := [fact for fact in alike if fact.status is _STANDS]:
                 return SharedFact(number=f"K{standing[-1].id}", text=standing[-1].text, is_new=False)
             if alike and alike[-1].status is _REMOVED and alike[-1].author is Author.PERSON and not again:

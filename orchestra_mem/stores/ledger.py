@@ -41,7 +41,7 @@ _LEFT_LONG_AGO = (
 _NOTICES = Table("notices", Notice)
 FREE_TEXT = (
     FreeText("summaries", ("text",), json=("details",), keys=("dropped", "put_back", "document")),
-    FreeText("must_keeps", ("text", "found"), json=("identifiers",)),
+    FreeText("must_keeps", ("text", "found"), json=("identifiers", "former")),
     FreeText("documents", ("written", "document", "pending", "pending_document")),
     FreeText("documents_read", ("text",)),
     FreeText("notices", ("text",)),

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import mark
-from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys
+from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys, owned_lines
 from orchestra_mem.core.documents.signature import (
     digest,
     is_later,
@@ -239,7 +239,7 @@ class DocumentWriter(EditOrigins):
         since = self.clock() - _TOLD_FOR if current and current.strip() else self.clock()
         if any(notice.subject == name and notice.time <= since for notice in self.ledger.notices()):
             self.ledger.resolve_notices(name, self.clock())
-        if untouched and is_same(last.text or "", text):
+        if untouched and is_same(last.text or "", text) and not self._has_done(current or "", text):
             return None
         if current is None or not current.strip():
             return _Plan(name=name, text=text, merged=self._anew(name, text, last), current=current, last=last)
@@ -292,6 +292,12 @@ class DocumentWriter(EditOrigins):
         keys = {*owned_keys(text).values()}.difference(owned_keys(later).values())
         facts = self.ledger.must_keeps_by_id([int(key[1:]) for key in keys if key[0] == "K"])
         return [fact for fact in facts if fact.status is not MustKeepStatus.STANDING]
+
+    def _has_done(self, text: str, later: str) -> bool:
+        """Check whether a text lists done facts that `later` lacks and that are neither ticked nor struck out."""
+        done = {f"K{fact.id}" for fact in self.ended(text, later) if fact.status is MustKeepStatus.DONE}
+        rows = [line.row.lower() for line in owned_lines(text) if line.key in done]
+        return any("[x] " not in row and "~~" not in row for row in rows)
 
     def _is_own_later(self, name: str, text: str, last: WrittenDocument) -> bool:
         """Check whether this ledger wrote a document before an older database was put back."""

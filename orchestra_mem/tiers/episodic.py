@@ -195,7 +195,7 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
 
     def _wordings(self, name: str) -> dict[str, Sequence[str]]:
         """Return the wordings of all facts, and of the work items for the work plan, by number."""
-        known = {f"K{fact.id}": (fact.text, fact.found) for fact in self.ledger.must_keeps()}
+        known = {f"K{fact.id}": fact.wordings for fact in self.ledger.must_keeps()}
         return {**known, **(self.work.wordings_by_number() if name == DocumentName.WORK_PLAN else {})}
 
     def _by_people(self, numbers: Collection[str]) -> set[str]:

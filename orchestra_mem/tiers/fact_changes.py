@@ -114,18 +114,22 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     elif is_closed or fact.status is MustKeepStatus.REMOVED:
         is_replaced = status is _SUPERSEDED and fact.superseded_by
         fact = replace(fact, status=status if is_replaced else _STANDING)
+    elif was and (was[2], status) == (_SUPERSEDED, _STANDING):  # the person deleted the mark
+        fact = replace(fact, status=_STANDING, superseded_by=0)
     said = visible(reworded(fact.text, was[1] if was else "", now))
     if (shows(now, fact.text) or shows(said, fact.text)) and not is_plainer(said, fact.text):
         return fact
-    if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
-        return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found))
     found = (fact.found or fact.text) if fact.operation else ""
+    former = fact.former if fact.text == found else tuple(dict.fromkeys((*fact.former, fact.text)))
+    if squeeze(said) == squeeze(fact.found):  # the person undid their rewording
+        return replace(fact, text=fact.found, found="", identifiers=find_identifiers(fact.found), former=former)
     # A person's wording overrides the machine: the fact is active unless its line marks it as superseded or done.
     status = _STANDING if status is _STANDING else fact.status
     return replace(
         fact,
         text=said,
         found=found,
+        former=former,
         identifiers=find_identifiers(said),
         weight=HEAVIEST,
         author=Author.PERSON,

@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.identifiers import find_identifiers
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.speakers import Voice, holds_output, is_from_person, voice_of
 from orchestra_mem.core.text import squeeze, visible
@@ -137,7 +138,7 @@ class FactExtractor:
         self, operations: Sequence[Operation], found: Sequence[MustKeep], facts: KnownFacts
     ) -> Sequence[MustKeep]:
         """Remove what a model says in the words of a known fact: it quotes the memory, and decides nothing again."""
-        from orchestra_mem.core.facts.candidates import QUOTED, text_key
+        from orchestra_mem.core.facts.candidates import QUOTED
 
         answers = {each.id for each in operations if voice_of(each) is Voice.MODEL}
         quoted = [fact for fact in found if fact.operation in answers and fact.kind in QUOTED]
@@ -147,12 +148,12 @@ class FactExtractor:
         agents = self._agents_of(known) if self.apart else {}
         first: dict[tuple[str | None, str], int] = {}
         for fact in known:
-            said = agents.get(fact.operation), text_key(fact.text)
+            said = agents.get(fact.operation), as_said(fact.text)
             first[said] = min(fact.operation, first.get(said, fact.operation))
         return [
             fact
             for fact in found
-            if fact not in quoted or first[agents.get(fact.operation), text_key(fact.text)] == fact.operation
+            if fact not in quoted or first[agents.get(fact.operation), as_said(fact.text)] == fact.operation
         ]
 
     def _agents_of(self, facts: Sequence[MustKeep]) -> dict[int, str | None]:
@@ -281,10 +282,10 @@ def _as_edited(
     last: dict[tuple[str | None, str], MustKeep] = {}
     for fact in sorted(people, key=lambda fact: fact.status is _STANDING):
         if fact.kind not in RECURRING:
-            last |= {(agents.get(fact.operation), squeeze(said).casefold()): fact for said in (fact.found, fact.text)}
+            last |= {(agents.get(fact.operation), as_said(said)): fact for said in fact.wordings}
     edited = []
     for fact in new:
-        theirs = last.get((agents.get(fact.operation), squeeze(fact.text).casefold()))
+        theirs = last.get((agents.get(fact.operation), as_said(fact.text)))
         if theirs and fact.kind not in RECURRING and fact.operation not in said_again:
             if theirs.status is MustKeepStatus.REMOVED:
                 fact = replace(fact, status=theirs.status, author=theirs.author)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_name, told_origin
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.ports import DocumentStore
@@ -121,9 +122,9 @@ class SharedDecisions:
             from orchestra_mem.core.facts.superseding import contradicted
 
             # With the words that people have replaced: a fact that was shared and then reworded is the same fact.
-            said = {squeeze(text).casefold(): fact for fact in own for text in (fact.found, fact.text) if text}
-            later = {each.number: said.get(squeeze(each.text).casefold()) for each in entries}
-            news = [at for at, each in enumerate(entries) if squeeze(each.text).casefold() not in said]
+            said = {as_said(text): fact for fact in own for text in fact.wordings}
+            later = {each.number: said.get(as_said(each.text)) for each in entries}
+            news = [at for at, each in enumerate(entries) if as_said(each.text) not in said]
             against = zip([entries[at] for at in news], contradicted([facts[at] for at in news], own), strict=True)
             told = [DecisionHere(each, fact or later.get(each.perhaps_superseded_by)) for each, fact in against]
             self._compared = (entries, own), told

@@ -160,7 +160,8 @@ def test_a_memory_of_an_earlier_version_ends_its_facts(tmp_path: Path, clock: Cl
     with closing(sqlite3.connect(path, isolation_level=None)) as raw:
         raw.execute("DROP TABLE must_keep_words")
         raw.execute("DROP INDEX must_keeps_unindexed")
-        raw.execute("ALTER TABLE must_keeps DROP COLUMN indexed")
+        for column in ("indexed", "former"):
+            raw.execute(f"ALTER TABLE must_keeps DROP COLUMN {column}")
         raw.execute("ALTER TABLE shared_files DROP COLUMN saved")
         for counted in ("below_done", "below_total"):
             raw.execute(f"ALTER TABLE work_items ADD COLUMN {counted} INTEGER NOT NULL DEFAULT 0")

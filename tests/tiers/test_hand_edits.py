@@ -8,6 +8,7 @@ import shutil
 import textwrap
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,42 @@ def test_words_that_a_person_removed_or_reworded_come_back_with_no_operation(des
     desk.go_on()
     assert {*desk.says(DECISION), *desk.says(OPEN_ITEM)} == {*said}
     desk.log.has_once("sessions in Postgres", "log in JSON")
+
+
+_RESTED = "crates must rest 24 hours", "Rule: Crates must rest 24 hours.", "Crates must rest 24 hours!"
+
+
+@pytest.mark.parametrize("said", _RESTED)
+def test_a_stop_a_capital_or_a_label_makes_no_other_words(empty: Desk, said: str) -> None:
+    """What differs only in case, white space, final stop or label is a repetition, before and after a person's edit."""
+
+    def record(text: str) -> list[str]:
+        empty.memory.record_operation("rules", {"rules": [text]}, agent="coder")
+        empty.go_on()
+        return empty.says(CONSTRAINT)
+
+    record("Crates must rest 24 hours.")
+    assert record(said) == [said]
+    empty.state.edit((f"- {said} (K2)", "- Crates must rest 36 hours. (K2)"))
+    assert record("Crates must rest 24 hours.") == ["Crates must rest 36 hours."]
+    assert record("crates must rest 36 hours") == ["Crates must rest 36 hours."]
+    empty.state.edit(("- Crates must rest 36 hours. (K2)\n", ""))
+    assert record("Crates must rest 24 hours.") == record("crates must rest 36 hours") == []
+
+
+def test_every_wording_that_a_person_replaced_stays_away(desk: Desk) -> None:
+    """A fact that a person reworded several times comes back in none of its former words, a person's own neither."""
+    desk.state.edit((RULE_LINE, f"{RULE_LINE}- Gloves must be worn on Fridays.\n"))
+    days = "Friday", "Monday", "Tuesday", "Wednesday"
+    for old, new in pairwise(days):
+        desk.go_on()
+        desk.state.edit((f"a {old}.", f"a {new}."), (f"on {old}s.", f"on {new}s."))
+    desk.go_on()
+    for day in days:
+        said = [f"Never deploy on a {day}.", f"Gloves must be worn on {day}s."]
+        desk.memory.record_operation("rules", {"rules": said})
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == ["Never deploy on a Wednesday.", "Gloves must be worn on Wednesdays."]
 
 
 def test_who_rewords_a_decision_rewords_the_rule_and_the_insight_in_the_same_words(desk: Desk) -> None:
@@ -164,6 +201,34 @@ def test_a_tick_closes_what_is_unfinished_and_nothing_else(desk: Desk) -> None:
     assert "migration guide" not in desk.plan.text
 
 
+def test_a_line_of_a_persons_that_an_operation_completes_is_struck_out(empty: Desk) -> None:
+    """A person's open item, and one that they gave a box, are struck out when done, whatever else is written then."""
+    empty.memory.record_operation("note", {"next_steps": ["order display cases"]})
+    empty.go_on()
+    row = "- order display cases (K1)\n"
+    empty.plan.edit((row, f"- [ ] {row[2:]}- Send the offer to Tomas\n"))
+    for task in ("order display cases", "Send the offer to Tomas"):
+        empty.memory.record_operation("task_execution", {"task": task, "status": "completed"})
+        empty.go_on()
+    empty.plan.has_once("- [ ] ~~order display cases~~ (K1)\n- ~~Send the offer to Tomas~~ (K2)\n")
+    assert empty.says(OPEN_ITEM) == []
+    written = empty.plan.text
+    empty.memory.refresh()
+    assert empty.plan.text == written
+
+
+def test_an_item_that_was_ticked_and_is_open_again_is_in_the_context(empty: Desk) -> None:
+    """A ticked line does not stand for an open item in the same words."""
+    for _ in range(2):
+        empty.memory.record_operation("note", {"next_steps": ["ask the insurer", "call Ida"]})
+        empty.memory.refresh()
+        empty.plan.save(empty.plan.text.replace("- ask the insurer (K1)", "- [x] ask the insurer (K1)"))
+    rows = empty.memory.get_orchestrator_context("step").render().splitlines()
+    assert [row for row in rows if row.endswith((" (K1)", " (K3)"))] == [
+        "- [x] ask the insurer (K1)", "- ask the insurer (K3)",
+    ]  # fmt: skip
+
+
 def test_what_is_saved_by_a_program_that_keeps_the_file_open_counts_once_it_is_closed(desk: Desk) -> None:
     """A save counts once its file is closed, though closing changes neither size nor time."""
     with desk.log.path.open("a", encoding="utf-8") as file:
@@ -197,6 +262,48 @@ def test_a_decision_that_is_added_is_one_like_any_other(desk: Desk, written: str
     assert len([fact for fact in desk.memory.facts() if fact.author is Author.PERSON]) == 1
     expansion = desk.memory.expand(f"K{own.id}")
     assert (expansion.operations, expansion.fact) == ((), own)
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_rule_in_a_rejected_block_is_removed(desk: Desk, by_hand: bool) -> None:
+    """Who rejects a conflict block, or deletes it, removes the facts that stand nowhere else, for good."""
+    rules, rest = desk.state.text.split("## Rules\n", 1)[1].split("## People", 1)
+    desk.state.edit((f"## Rules\n{rules}## People{rest}", f"## People{rest}"))
+    desk.go_on("Dogs must never enter the shop.")
+    text = desk.state.text
+    (block,) = find_conflicts(text)
+    assert desk.says(CONSTRAINT) == ["Dogs must never enter the shop."]
+    if by_hand:
+        rows = text.split("\n")
+        desk.state.save("\n".join(rows[: block.line - 1] + rows[block.last_line :]))
+    else:
+        desk.memory.documents.resolve(block.id, accepted=False)
+    assert desk.says(CONSTRAINT) == []
+    desk.go_on("Ladders must always be tied.")
+    (block,) = find_conflicts(desk.state.text)
+    assert "Ladders" in block.machine
+    assert "Dogs" not in desk.state.text
+    desk.memory.documents.resolve(block.id, accepted=True)
+    assert desk.says(CONSTRAINT) == ["Ladders must always be tied."]
+
+
+@pytest.mark.parametrize("with_later", [True, False])
+def test_a_decision_whose_mark_a_person_deletes_stands(empty: Desk, with_later: bool) -> None:
+    """Without its mark a superseded decision stands, in the log and in the facts, whether the later one goes or not."""
+    old, new = (
+        "We show the tapestries in the east wing.",
+        "We show the tapestries in the north hall, not the east wing.",
+    )
+    empty.memory.record_operation("decision", {"text": old})
+    empty.go_on(new)
+    assert empty.says(DECISION) == [new]
+    rows = empty.log.text.splitlines(keepends=True)
+    gone = ["Superseded by", *(["north hall"] if with_later else [])]
+    empty.log.save("".join(row for row in rows if not any(each in row for each in gone)))
+    for _ in range(2):
+        empty.go_on()
+        assert empty.says(DECISION) == [old, *([] if with_later else [new])]
+    assert "Superseded" not in empty.log.text
 
 
 def test_no_operation_ends_a_decision_in_a_persons_words(desk: Desk) -> None:

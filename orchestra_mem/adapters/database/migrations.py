@@ -390,4 +390,9 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE work_items DROP COLUMN below_done;
     ALTER TABLE work_items DROP COLUMN below_total;
     """,
+    # 18: the wordings of facts that people have replaced; the index finds facts whatever stop or label their texts have
+    """
+    ALTER TABLE must_keeps ADD COLUMN former TEXT NOT NULL DEFAULT '[]';
+    UPDATE must_keeps SET indexed = 0;
+    """,
 )

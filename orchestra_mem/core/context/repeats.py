@@ -10,6 +10,7 @@ from functools import lru_cache
 from orchestra_mem.core.context.as_read import section_as_read
 from orchestra_mem.core.context.assembly import Epoch
 from orchestra_mem.core.context.items import Item, Part, Placement, placed
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.summaries.kept import KIND_LABELS, without_empty_heading
 from orchestra_mem.core.text import neutralise, split_sentences, squeeze
 
@@ -18,7 +19,7 @@ _MOST_LAYOUTS = 6
 _NUMBERED = re.compile(r"\((?:K|op )\d+\)| K\d+(?: \([a-zK\d ]+\))?: ")
 # What a line has before the text of a fact or an operation; in a summary it has the label `kept`.
 _BEFORE = re.compile(
-    r"(?:#+ |[-*] |\[[ xX]?\] )*(?:\[?\d{4}-\d\d-\d\d(?: [\d:]{8})?\]? )?"
+    r"(?:#+ |[-*] |\[ ?\] |(?P<ticked>\[[xX]\] ))*(?:\[?\d{4}-\d\d-\d\d(?: [\d:]{8})?\]? )?"
     r"(?:[^\n]{1,160}?\(op \d+\): |(?P<kept>(?:" + KIND_LABELS + r") K\d+(?: \([a-zK\d ]+\))?: ))?"
 )
 _SUPERSEDED_BY = re.compile(r"\*Superseded by (K\d+)")
@@ -109,16 +110,16 @@ def _texts_of(line: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8_192)
 def _texts_of_numbered(line: str) -> tuple[str, ...]:
-    """Return what a line says in lower case, without marks, date, label and number; and what else it makes known.
+    """Return what a line says, without marks, date, label and number, and its state; and what else it makes known.
 
     Besides this is each sentence of an operation, and the text with a line feed, as summaries give it: a fact in any
     state, since the summarised operations are older than all that could say it again.
     """
     before, behind = _BEFORE.match(line), _BEHIND.search(line)
-    text = squeeze(line[before.end() if before else 0 : behind.start() if behind else None]).rstrip(". ")
+    text = squeeze(line[before.end() if before else 0 : behind.start() if behind else None])
+    said = as_said(text)
     if before and before["kept"]:
-        return (f"{text}\n".casefold(),)
+        return (f"{said}\n",)
     sentences = split_sentences(text) if "(op " in line and ". " in text else ()
-    state = (behind and behind["state"]) or ""
-    told = (f"{text}{state}", *(each.rstrip(". ") for each in sentences), f"{text}\n")
-    return tuple(map(str.casefold, told))
+    state = (behind and behind["state"]) or (" (done)" if before and before["ticked"] else "")
+    return (f"{said}{state}", *map(as_said, sentences), f"{said}\n")

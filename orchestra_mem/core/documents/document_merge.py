@@ -56,7 +56,8 @@ def merged(base: str | None, machine: str, person: str, ended: Container[str] = 
         machine: New text of the machine, rendered after the person's edits of the machine's lines were stored.
         person: Current text of the document.
         ended: Numbers of facts and catalog items that no longer stand. A line of the machine with a person's notes
-            below it stays above them, struck out if it has ended or is no next step any more.
+            below it stays above them, struck out if it has ended or is no next step any more. The line of an ended
+            fact that a person wrote or changed is struck out as well.
     """
     if base is None and without_front_matter(person) == person:
         # The machine has never written this document: its text is appended, and the rest is left unchanged.
@@ -235,13 +236,14 @@ def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str
     rows = _Rows(base, machine, person)
     for key, was, now, mine in rows.shown():
         is_work = key[0] in "#@" and " " not in key  # no mention in another list
+        is_over = key[0] == "K" and key in ended and not (was and _form(mine) == _form(was))
         if now:
             rows.agree(was, now, mine, mine.row if _says_same(key, was, now, mine) else _machines_row(now, mine))
             surplus = [
                 each for each in rows.own[key] if key[0] == "=" and each.section == mine.section and each != mine
             ]
             rows.person |= dict.fromkeys(each.place for each in surplus)  # git has kept both sides' figures
-        elif (key[0] == "K" or key in ended or is_work) and _has_notes(rows.person_text, mine):
+        elif is_over or ((key[0] == "K" or key in ended or is_work) and _has_notes(rows.person_text, mine)):
             rows.base |= at_line(was, None) if was else {}
             rows.person |= at_line(mine, _ITEM.sub(_STRUCK, mine.row)) if key in ended or key[0] == "@" else {}
         elif was:

@@ -19,6 +19,7 @@ from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
 from orchestra_mem.core.documents.signature import NEVER
 from orchestra_mem.core.fact_kinds import KIND_ROWS
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.summaries.kept import state_suffix
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus
@@ -211,9 +212,10 @@ def _decision_log(view: ProjectView) -> str:
         return _decision_entry(fact, doubted=doubted) + view.origins.get(fact.id, "")
 
     found = view.facts.get(MustKeepKind.DECISION, ())
-    texts = {fact.id: (fact.text, fact.found) for fact in found}
+    texts = {fact.id: {*map(as_said, fact.wordings)} for fact in found}
     known = [fact for fact in found if fact.operation and fact.status is not MustKeepStatus.REMOVED]
-    decisions = [fact for fact in known if fact.text not in texts.get(fact.superseded_by, ())]  # without repetitions
+    repeated = {fact.id for fact in known if as_said(fact.text) in texts.get(fact.superseded_by, ())}
+    decisions = [fact for fact in known if fact.id not in repeated]
     total = max(view.counts.get(MustKeepKind.DECISION, 0), len(known)) - (len(known) - len(decisions))
     full = _best(_weightiest_and_newest(decisions), entry, view.decisions_in_full, view, 0.7)
     shown = {fact.id for fact in full}

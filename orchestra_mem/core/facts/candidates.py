@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from orchestra_mem.core.facts.outcomes import kind_of_value
-from orchestra_mem.core.text import content_stems, squeeze
+from orchestra_mem.core.repetition import as_said
+from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 HOLDING = (MustKeepKind.DECISION, MustKeepKind.CONSTRAINT, MustKeepKind.ROLE)
@@ -65,7 +66,7 @@ def keys_of(fact: MustKeep, command: str = "") -> set[str]:
     changeable = stands and fact.kind in (*HOLDING, *UNFINISHED)
     keys = {*word_keys(fact.text, fact.kind)} if changeable else set[str]()
     if changeable or (stands and fact.kind is _COMPLETION) or fact.kind in QUOTED or fact.author is Author.PERSON:
-        keys.update(text_key(text) for text in (fact.text, fact.found) if text)
+        keys.update(text_key(text) for text in fact.wordings)
     is_replaced = fact.status is MustKeepStatus.SUPERSEDED and fact.kind in UNFINISHED
     if (changeable or is_replaced) and (subject := subject_of(fact.text)):
         keys.add(f"about {subject}")
@@ -85,8 +86,8 @@ def word_keys(text: str, kind: MustKeepKind) -> tuple[str, ...]:
 
 
 def text_key(text: str) -> str:
-    """Return the key of the facts with a text, whatever its case and white space."""
-    return f"says {squeeze(text).casefold()}"
+    """Return the key of the facts in the words of a text."""
+    return f"says {as_said(text)}"
 
 
 def command_key(command: str) -> str:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from orchestra_mem.core.facts.candidates import HOLDING, UNFINISHED, keys_near, nearest, subject_of, word_keys
 from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.pairs import PERHAPS, is_about_another, likelihood, topic_of
+from orchestra_mem.core.repetition import as_said, in_same_words
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 SURE, REPORTED, LIFTED = 0.36, 0.35, 0.55
@@ -77,7 +78,7 @@ def settle(
                 older = settled[past]
                 gone = older.kind in HOLDING or older.kind is fact.kind  # the others are repaired, done or answered
                 is_persons = older.author is Author.PERSON and fact.author is not Author.PERSON
-                if is_persons and gone and older.text == fact.text:  # drop the repetition, not the person's fact
+                if is_persons and gone and in_same_words(older.text, fact.text):  # drop the repetition, not theirs
                     settled[number] = replace(fact, status=MustKeepStatus.SUPERSEDED, superseded_by=older.id)
                     break
                 if not sure or (is_persons and (gone or fact.kind is not _COMPLETION)):
@@ -123,7 +124,7 @@ def in_order(must_keeps: Sequence[MustKeep]) -> list[int]:
 def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[MustKeep | None]:
     """Return for each fact the fact in `by` that most likely contradicts it, None if there is none.
 
-    The order of a pair in time does not matter: its likelihood is the mean of both directions. Facts with the same text
+    The order of a pair in time does not matter: its likelihood is the mean of both directions. Facts in the same words
     do not contradict each other.
     """
     standing = Standing()
@@ -140,7 +141,7 @@ def contradicted(facts: Sequence[MustKeep], by: Sequence[MustKeep]) -> list[Must
 @lru_cache(maxsize=16_384)
 def _both_ways(fact: MustKeep, other: MustKeep) -> float:
     """Return the mean of the likelihoods that either fact supersedes the other, 0 to 1."""
-    if fact.text == other.text:
+    if in_same_words(fact.text, other.text):
         return 0.0
     return sum(likelihood(a, b, _signs(a.text)) for a, b in ((fact, other), (other, fact))) / 2
 
@@ -232,7 +233,7 @@ class Standing:
             others = self._subjects_of(older) if about else ()
             if not self._concerns(fact, older) or (others and about not in others):
                 continue
-            if older.text == fact.text and older.kind is fact.kind and older.kind in HOLDING:
+            if older.kind is fact.kind and older.kind in HOLDING and in_same_words(older.text, fact.text):
                 repeated.append((number, True))
             elif may_change(fact, older) and (chance := likelihood(fact, older, signs)) >= PERHAPS:
                 chances[number] = chance
@@ -240,8 +241,8 @@ class Standing:
         is_open = fact.kind in HOLDING and signs[OPEN] >= _LEAST_OPEN
         ends = [number for number in likeliest if chances[number] >= _least(fact, facts[number]) and not is_open]
         sure = [number for number in ends if self._is_meant(fact, facts[number], about)][:1]
-        told = [facts[number].text for number in sure]
-        ended = {*sure, *(number for number in chances if facts[number].text in told), *self._tried(fact, facts)}
+        told = {as_said(facts[number].text) for number in sure}
+        ended = {*sure, *(each for each in chances if as_said(facts[each].text) in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]
         return [*((number, True) for number in ended), *doubted[:1], *repeated]
 
@@ -274,7 +275,7 @@ class Standing:
 
     def _saying(self, fact: MustKeep) -> tuple[object, ...]:
         """Return what facts have in common of which the last stands for all: kind, agent, words and tasks."""
-        return fact.kind, self._agents.get(fact.operation), fact.text, *self._subjects_of(fact)
+        return fact.kind, self._agents.get(fact.operation), as_said(fact.text), *self._subjects_of(fact)
 
     def _concerns(self, newer: MustKeep, older: MustKeep) -> bool:
         """Check whether the agents of two facts allow the newer to change the older."""
