@@ -122,6 +122,14 @@ def test_a_fact_takes_the_place_of_one_and_puts_the_next_in_doubt() -> None:
     assert marks == {likelier.id: (True, 3), other.id: (False, 3), last.id: (False, 0)}
 
 
+def test_a_new_value_replaces_the_old_one_beside_an_open_item_about_it() -> None:
+    """A decision with a new value ends the old one, not an open item that shares its topic, however near in words."""
+    old = _fact("The monthly house contribution is 48 euros per flat from January 2027.", 1)
+    todo = _fact("remind flat 11 of the missing October contribution", 2, MustKeepKind.OPEN_ITEM)
+    new = _fact("The house contribution will be 52 euros per flat from January 2027, not 48.", 8)
+    assert [each.status for each in settle([old, todo, new])] == [SUPERSEDED, STANDING, STANDING]
+
+
 @pytest.mark.parametrize(("kind", "text"), cases("plain_facts_are_found"))
 def test_plain_facts_are_found(kind: str, text: str) -> None:
     """A fact in plain words is found, with its kind."""
