@@ -340,6 +340,24 @@ def test_a_report_on_another_thing_of_a_kind_ends_no_duty() -> None:
         assert ended is same, (duty, report)
 
 
+@pytest.mark.parametrize(
+    ("failure", "report", "status"),
+    [
+        ("Oven 2 is broken.", "Oven 1 works again.", STANDING),
+        ("Oven 2 is broken.", "Oven 2 works again.", DONE),
+        ("The sensor 4 is broken.", "Sensor 3 works again.", STANDING),
+        ("Lift B is stuck.", "Lift A runs again.", STANDING),
+        ("Kasse 3 ist kaputt.", "Kasse 1 ist repariert.", STANDING),
+        ("The fridge shows 12 degrees instead of 4.", "The fridge shows 4 degrees again.", DONE),
+        ("Tests fail with exit code 1.", "The tests pass again with exit code 0.", DONE),
+    ],
+)
+def test_a_repair_of_one_thing_ends_no_failure_of_another(failure: str, report: str, status: MustKeepStatus) -> None:
+    """A failure is of the thing that it begins with; other numbers in it are values, which a repair changes."""
+    said = [_fact(failure, 1, MustKeepKind.FAILURE), _fact(report, 9, MustKeepKind.COMPLETION)]
+    assert settle(said)[0].status is status
+
+
 @pytest.mark.parametrize("kind", [MustKeepKind.OPEN_ITEM, MustKeepKind.FAILURE, MustKeepKind.COMPLETION])
 def test_what_is_said_again_in_the_same_words_stands_once(kind: MustKeepKind) -> None:
     """Of equal failures, open items or completions the last one stands, of each agent if agents are kept apart."""

@@ -251,8 +251,8 @@ class Standing:
 
     @staticmethod
     def _is_meant(fact: MustKeep, older: MustKeep, about: str) -> bool:
-        """Check whether a fact is about what an older one leaves to do. `about`: The task that it completes, if any."""
-        if older.kind is MustKeepKind.OPEN_ITEM and is_about_another(fact, older):
+        """Check whether a fact is about what an older one leaves open. `about`: The task that it completes, if any."""
+        if older.kind in UNFINISHED and is_about_another(fact, older):
             return False
         return not about or _names(about, older)
 
