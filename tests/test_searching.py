@@ -208,6 +208,21 @@ def test_what_a_person_removed_supersedes_nothing(memory: OrchestratorContextMan
     assert _marks(memory, "orders database MySQL") == {}
 
 
+def test_a_removed_fact_is_superseded_by_none_that_only_put_it_in_doubt(memory: OrchestratorContextManager) -> None:
+    """An operation whose fact was perhaps superseded when a person removed it is marked as removed."""
+    texts = (
+        "The monthly house contribution must be 48 euros per flat.",
+        "The guest room must be paid: 15 euros a night.",
+    )
+    first, _ = [memory.record_operation("message", {"role": "user", "text": text}) for text in texts]
+    memory.refresh()
+    facts = {fact.text: fact for fact in memory.facts()}
+    assert facts[texts[0]].superseded_by == facts[texts[1]].id
+    take_out(memory.episodic_memory.path(DocumentName.PROJECT_STATE), "48 euros")
+    hits = {hit.chunk.source: hit.fate for hit in memory.search("monthly house contribution", limit=30).hits}
+    assert hits[f"op {first.id}"] == "removed by a person"
+
+
 def test_what_a_person_reworded_or_removed_is_marked(memory: OrchestratorContextManager) -> None:
     """An operation whose decision a person reworded names its fact; one whose decision was removed says so.
 

@@ -107,7 +107,9 @@ def _edited(fact: MustKeep, edits: Difference[Told]) -> MustKeep:
     """Return a fact after a person's edits: removed, done, restored, or reworded."""
     is_closed = fact.status is MustKeepStatus.DONE and fact.author is Author.PERSON
     if f"K{fact.id}" in edits.gone or edits.said[f"K{fact.id}"][1][2] is MustKeepStatus.REMOVED:
-        return fact if is_closed else replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON)
+        by = fact.superseded_by if fact.status is _SUPERSEDED else 0  # of an active fact, only a doubt
+        removed = replace(fact, status=MustKeepStatus.REMOVED, author=Author.PERSON, superseded_by=by)
+        return fact if is_closed else removed
     was, (_, now, status) = edits.said[f"K{fact.id}"]
     if status is MustKeepStatus.DONE and fact.kind in _TO_DO:
         fact = replace(fact, status=status, author=Author.PERSON)

@@ -119,9 +119,13 @@ def differing_places(newer: MustKeep, older: MustKeep) -> int:
 def is_about_another(newer: MustKeep, older: MustKeep) -> bool:
     """Check whether two facts name things of a kind that differ in their number or letter, and none in common.
 
-    `Bug 15 is fixed` says nothing about `fix bug 12`. The days of dates are no such numbers.
+    `Bug 15 is fixed` says nothing about `fix bug 12`. The days of dates are no such numbers. A failure is of the thing
+    that it begins with, as in `Oven 2 is broken`: its other numbers are often values, as in `fridge shows 12 degrees`.
     """
     mine, theirs = (_things_in(fact.text[:MAX_CHARS]) for fact in (newer, older))
+    if older.kind is _FAILURE:
+        first = next(iter(topic_of(older.text).words), "")
+        theirs = frozenset((kind, label) for kind, label in theirs if kind == first)
     return mine.isdisjoint(theirs) and not {kind for kind, _ in mine}.isdisjoint(kind for kind, _ in theirs)
 
 

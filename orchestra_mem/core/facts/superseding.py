@@ -25,6 +25,8 @@ SURE, REPORTED, LIFTED = 0.36, 0.35, 0.55
 If a completion does this, `REPORTED` applies to failures and open items, `LIFTED` to decisions, rules and roles: most
 reports about what a rule is about keep to the rule.
 """
+BESIDE = 0.5
+"""Least likelihood at which a fact that replaces what was decided also ends something unfinished."""
 AGAINST = 0.25
 """Least likelihood, averaged over both directions, at which decisions of two projects contradict each other."""
 # Module-level names, because looking up a member of an enum takes as long as computing a feature.
@@ -217,8 +219,8 @@ class Standing:
     def changed_by(self, fact: MustKeep, facts: Sequence[MustKeep], signs: Sequence[float]) -> list[tuple[int, bool]]:
         """Return the numbers of the facts that a later fact changes, each with a flag: True if the change is certain.
 
-        A fact may repeat any number of facts, but changes only the likeliest, with what ends together with that. Of the
-        facts that it perhaps replaces, only the likeliest is returned.
+        A fact may repeat any number of facts, but changes only the likeliest that holds and the likeliest unfinished
+        one, with what ends together with these. Of the facts that it perhaps replaces, only the likeliest is returned.
         """
         repeated: list[tuple[int, bool]] = []  # a repeated fact stays active once
         before = self._said.get(self._saying(fact)) if fact.kind in _REPEATED else None
@@ -240,7 +242,9 @@ class Standing:
         likeliest = sorted(chances, key=lambda number: -chances[number])
         is_open = fact.kind in HOLDING and signs[OPEN] >= _LEAST_OPEN
         ends = [number for number in likeliest if chances[number] >= _least(fact, facts[number]) and not is_open]
-        sure = [number for number in ends if self._is_meant(fact, facts[number], about)][:1]
+        meant = [number for number in ends if self._is_meant(fact, facts[number], about)]
+        of_kind = {facts[number].kind in HOLDING: number for number in reversed(meant)}  # the likeliest of each
+        sure = [number for holds, number in of_kind.items() if holds or len(of_kind) < 2 or chances[number] >= BESIDE]
         told = {as_said(facts[number].text) for number in sure}
         ended = {*sure, *(each for each in chances if as_said(facts[each].text) in told), *self._tried(fact, facts)}
         doubted = [(number, False) for number in likeliest if number not in ended]
@@ -248,8 +252,8 @@ class Standing:
 
     @staticmethod
     def _is_meant(fact: MustKeep, older: MustKeep, about: str) -> bool:
-        """Check whether a fact is about what an older one leaves to do. `about`: The task that it completes, if any."""
-        if older.kind is MustKeepKind.OPEN_ITEM and is_about_another(fact, older):
+        """Check whether a fact is about what an older one leaves open. `about`: The task that it completes, if any."""
+        if older.kind in UNFINISHED and is_about_another(fact, older):
             return False
         return not about or _names(about, older)
 

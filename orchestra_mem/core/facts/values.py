@@ -20,7 +20,7 @@ from orchestra_mem.core.facts.candidates import MAX_CHARS, WORD
 from orchestra_mem.core.facts.classifier import column_of, load_table
 from orchestra_mem.types import MustKeep, MustKeepKind
 
-COLUMNS = 1 << 12
+COLUMNS = 1 << 14
 FUNCTION, COMMON = 3.5, 5.0
 """Rarities below which a word says nothing by itself (`the`), and below which it counts where it stands (`never`).
 
@@ -44,8 +44,9 @@ def value_columns(newer: MustKeep, older: MustKeep) -> list[int]:
     are: set[str] = set()
     for first, last, start, end in differing_passages(low_before, low):
         old, new = before[first:last], said[start:end]
-        if not old or not new:  # such as `now`, or `instead`
-            columns.update(_column(f"{'+' if new else '-'} {word.lower()}") for word in (*old, *new))
+        if not old or not new:  # such as `now`, or `on Sundays`
+            told = ("+", low, start, end) if new else ("-", low_before, first, last)
+            columns |= _columns_of_insertion(*told)
         elif any(now := content[start:end]) or any(held[first:last]):
             places += 1
             were.update(held[first:last])
@@ -98,6 +99,17 @@ def differing_passages(before: Sequence[str], said: Sequence[str]) -> list[tuple
     runs = groupby(range(len(said)), key=lambda at: before[at] != said[at])  # fast path: compare word by word
     told = [list(run) for differs, run in runs if differs]
     return [(run[0], run[-1] + 1, run[0], run[-1] + 1) for run in told]
+
+
+def _columns_of_insertion(sign: str, low: Sequence[str], start: int, end: int) -> set[int]:
+    """Return the columns of words that only one of two texts has: which, where they stand, and how they begin.
+
+    `From Monday` makes a new value, `on Mondays` an exception.
+    """
+    words = low[start:end]
+    place = "first" if start == 0 else "last" if end == len(low) else "amid"
+    features = (*words, f"<{words[0]}", f"{place}<{words[0]}", place, f"{place} {min(3, len(words))}")
+    return {_column(f"{sign} {feature}") for feature in features}
 
 
 def _shape(old: Sequence[str], new: Sequence[str], start: int) -> str:
