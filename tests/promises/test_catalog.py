@@ -109,6 +109,13 @@ def test_what_an_agent_answered_is_given_with_its_next_message(memory: Orchestra
     assert memory.inject("How?", agent="ada", use_memory=False) == "How?"
 
 
+def test_a_question_becomes_no_item_but_what_the_answer_leaves_open_does(memory: OrchestratorContextManager) -> None:
+    """What a person asks is no plan: the answer settles it, or says what is open."""
+    asked = "Do we buy a wheelbarrow for the compost? Who takes care of the compost?"
+    memory.learn(asked, "I do not know. Still to do: ask Lena about the wheelbarrow.", agent="ada")
+    assert _live(memory) == ["Still to do: ask Lena about the wheelbarrow."]
+
+
 def test_learning_survives_a_kill(tmp_path: Path) -> None:
     """An exchange that `learn` has acknowledged is learnt from by the next process after `kill -9`."""
     program = (

@@ -11,6 +11,7 @@ from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.core.catalog.item_json import FIRST_PRIORITY
 from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
+from orchestra_mem.core.facts.sentences import QUESTION
 from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.core.redaction.user_patterns import fault_of
 from orchestra_mem.core.text import split_sentences, squeeze
@@ -24,6 +25,7 @@ _KINDS = {
     ItemType.PLAN: MustKeepKind.OPEN_ITEM,
     ItemType.OBSERVATION: MustKeepKind.INSIGHT,  # supersedes nothing, unless its text is a completion
 }
+_ANSWERED = (MustKeepKind.OPEN_ITEM, MustKeepKind.ROLE)  # what a question is taken for
 _RULE_PRIORITY = 7
 _MAX_EARLIER_CHARS = 400
 
@@ -48,7 +50,8 @@ def find_items(exchange: Exchange, said: Sequence[str], patterns: Patterns) -> l
 
     Args:
         exchange: Provides the agent and the time.
-        said: The texts to search, without roles: all count equally, since the items are the agent's own memory.
+        said: The texts to search, first the message, without roles: all count equally, since the items are the agent's
+            own memory.
         patterns: Regular expressions used in addition to the classifier. The first one that matches a sentence decides
             its type, unless the classifier has found a type other than observation.
     """
@@ -60,6 +63,8 @@ def find_items(exchange: Exchange, said: Sequence[str], patterns: Patterns) -> l
     drafts: list[ItemDraft] = []
     for fact in find_in_operations([operation])[0]:
         item_type = KIND_ROWS[fact.kind].item_type
+        if fact.kind in _ANSWERED and QUESTION.search(fact.text) and fact.text in said[0]:
+            continue  # the answer settles it, or says what is open
         if item_type is ItemType.OBSERVATION:
             item_type = _matched(fact.text, patterns) or item_type
         priority = _RULE_PRIORITY if fact.kind is MustKeepKind.CONSTRAINT else None
