@@ -35,7 +35,7 @@ from tests.test_jobs import SMALL, record_and_refresh
 
 # Texts that the classifier neither finds as facts nor rules out, so that a model may quote them.
 OVERLOOKED = (
-    "we take the long way", "the hinge creaks in winter", "the door sticks when it rains", "the shutters want paint",
+    "we take the long way", "the tap drips at night", "the door sticks when it rains", "the shutters want paint",
     "the narrow brush for corners",
 )  # fmt: skip
 
