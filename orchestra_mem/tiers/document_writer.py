@@ -220,7 +220,7 @@ class DocumentWriter(EditOrigins):
         """Report that a document lacks lines that people had in it. `was`: What has become of its file."""
         keys = {key for key in owned_keys(before).values() if key[0] in "KM#"}
         facts = self.ledger.must_keeps_by_id([int(key[1:]) for key in keys if key[0] == "K"])
-        people = self.by_people(keys) | {f"K{fact.id}" for fact in facts if fact.author is Author.PERSON}
+        people = self.by_people(keys) | {f"K{fact.id}" for fact in facts if fact.found}  # written or reworded by them
         if count := len({*free_rows(before, people)}.difference(split_lines(now))):
             self.ledger.add_notice(name, _LOST.format(self.path(name), was, count, name), self.clock())
 

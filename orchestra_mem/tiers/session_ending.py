@@ -12,6 +12,7 @@ from pathlib import Path
 from orchestra_mem.core.documents.entries import label
 from orchestra_mem.core.documents.episodic import NONE, Mention, WorkView
 from orchestra_mem.core.fact_kinds import CLOSING_ROWS, KIND_ROWS
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import DocumentStore, TokenCounter
 from orchestra_mem.stores import EventLog, Ledger
@@ -92,9 +93,9 @@ def _standing(log: EventLog, ledger: Ledger, session: Session) -> dict[str, list
     first = log.first_operation(session.id)
     facts = ledger.must_keeps(first_operation=first, last_operation=newest[-1].id) if newest else []
     standing = [fact for fact in facts if fact.status is MustKeepStatus.STANDING]
+    told = {(fact.kind, as_said(fact.text)): fact for fact in standing}.values()  # once what was said again
     return {
-        row.closing_title: [squeeze(fact.text) for fact in standing if fact.kind is kind]
-        for kind, row in KIND_ROWS.items()
+        row.closing_title: [squeeze(fact.text) for fact in told if fact.kind is kind] for kind, row in KIND_ROWS.items()
     }
 
 

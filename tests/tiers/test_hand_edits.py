@@ -435,6 +435,23 @@ def test_what_is_typed_behind_a_number_is_kept_to_the_last_character(desk: Desk,
     desk.state.has_once(f"- Never deploy on a {said} (K2)\n")
 
 
+def test_a_line_that_is_struck_out_ends_whatever_stop_is_behind_its_number(desk: Desk) -> None:
+    """A full stop behind the number of a line that a person strikes out does not undo the striking."""
+    desk.state.edit((f"{RULE} (K2)", f"~~{RULE}~~ (K2)."))
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == []
+
+
+def test_an_item_that_is_unticked_again_takes_no_words_of_people_away(desk: Desk) -> None:
+    """Taking back one's own tick, by putting the text back, is no loss to tell of."""
+    desk.go_on("TODO: call Ida.")
+    opened = desk.plan.text
+    desk.plan.edit(("- TODO: call Ida.", "- [x] TODO: call Ida."))
+    desk.memory.facts()
+    desk.plan.save(opened)
+    assert desk.problems() == "[]"
+
+
 def test_half_a_file_says_nothing(desk: Desk) -> None:
     """A document that is being written is not read, so that the missing half removes no fact."""
     data = desk.state.path.read_bytes()

@@ -163,10 +163,12 @@ def test_the_structured_summary_has_the_source_designs_keys(memory: Orchestrator
 
 
 def test_the_summary_of_an_ended_session_has_its_rules_and_roles(memory: OrchestratorContextManager) -> None:
-    """The closing sections quote rules, roles and insights, too; a kind without facts has no list there."""
+    """The closing sections quote rules, roles and insights, each once; a kind without facts has no list there."""
     session = memory.record_operation(
         "message", {"speaker": "Greta", "text": "Never sell sesame to the school."}
     ).session
+    for text in ("We found out that guests book by telephone.", "we found out that guests book by telephone"):
+        memory.record_operation("message", {"speaker": "Greta", "text": text})
     memory.record_operation("message", {"speaker": "Greta", "text": "Marek takes over the delivery tours."})
     record(memory, 30)
     memory.flush_session()
@@ -174,7 +176,8 @@ def test_the_summary_of_an_ended_session_has_its_rules_and_roles(memory: Orchest
     assert summary is not None
     assert summary.text.endswith(
         "**Rules**:\n- Never sell sesame to the school.\n\n"
-        "**People and Roles**:\n- Marek takes over the delivery tours.\n"
+        "**People and Roles**:\n- Marek takes over the delivery tours.\n\n"
+        "**Insights**:\n- we found out that guests book by telephone\n"
     )
 
 

@@ -185,7 +185,8 @@ def with_numbers_last(text: str, before: str) -> str:
             continue
         words, behind = line.fact.text[: inner.start()], line.fact.text[inner.end() :]
         is_last = not re.search(r"\w", behind)
-        end = "" if words.endswith(inner["end"]) else inner["end"]
+        is_struck = is_last and words.endswith("~~")
+        end = "" if is_struck or words.endswith(inner["end"]) else inner["end"]
         if not is_last and old[number] not in (words, *(squeeze(f"{words}{each} {behind}") for each in ("", end))):
             continue
         place = next(place for place in reversed(line.places) if _INNER.search(rows[place]))

@@ -111,13 +111,16 @@ def with_states(text: str, facts: Mapping[int, MustKeep], removed: Sequence[Must
 def statements(text: str) -> list[tuple[str, str]]:
     """Split a summary into its bullets and paragraphs, each with a label: a fact's kind, number and state, else empty.
 
-    A day above bullets becomes the beginning of the first of them. Facts that are only named by number are left out.
+    A day above bullets becomes the beginning of the first of them. Facts that are only named by number are left out,
+    and so is a label without a value.
     """
     rows = _BORDER.split(_DAY.sub(r"- \1\n", body_of(text)))
     found: list[tuple[str, str]] = []
     for row in filter(str.strip, [*rows, *(match.group() for match in _KEPT_LINE.finditer(kept_part(text)))]):
         fact = _KEPT_LINE.match(row)
         label = f"{fact['head'].removeprefix('- ')}{fact['state'] or ''}" if fact else ""
+        if not fact and row.rstrip().endswith(":"):
+            continue
         found.append((label, row[fact.start("said") :] if fact else row))
     return found
 
