@@ -21,6 +21,7 @@ from orchestra_mem import (
     StorageReadOnlyError,
     open_memory,
 )
+from orchestra_mem.adapters.database.migrations import MIGRATIONS
 from orchestra_mem.adapters.database.postgres_dialect import told_name
 from orchestra_mem.build import load_settings
 from orchestra_mem.build.storage import open_database
@@ -257,7 +258,7 @@ def test_status_says_where_the_database_is_without_the_password(
     assert re.fullmatch(f"server   schema {schema} of postgresql://.*/postgres, as machine laptop", told)
     assert "secret1" not in program("-C", tmp_path, "status", "--json")
     (finding,) = (each for each in diagnose(tmp_path) if each.part == "database")
-    assert finding.words == "no damage; schema 17, on a PostgreSQL server"
+    assert finding.words == f"no damage; schema {len(MIGRATIONS)}, on a PostgreSQL server"
     assert not (tmp_path / ".obra" / "obra.db").exists()
 
 
