@@ -95,8 +95,7 @@ class JobQueue(Stored):
 
     def _leave(self, job: Job, state: JobState, due: datetime, attempts: int, error: str) -> None:
         self._write(
-            "UPDATE jobs SET state = ?, owner = NULL, since = NULL, attempts = ?, due = ?, error = ? "
-            "WHERE id = ? AND since = ?",
+            "UPDATE jobs SET state = ?, owner = NULL, attempts = ?, due = ?, error = ? WHERE id = ? AND since = ?",
             state, attempts, due, error, job.id, job.since,
         )  # fmt: skip
 
@@ -118,7 +117,7 @@ class JobQueue(Stored):
     def resign(self, owner: str) -> None:
         """Release the background-work lease and requeue the owner's running job."""
         with self._database.transaction("job"):
-            self._write("UPDATE jobs SET state = 'waiting', owner = NULL, since = NULL WHERE owner = ?", owner)
+            self._write("UPDATE jobs SET state = 'waiting', owner = NULL WHERE state = 'running' AND owner = ?", owner)
             self._write("DELETE FROM leases WHERE name = ? AND owner = ?", _LEAD, owner)
 
     def due(self, now: datetime) -> bool:
