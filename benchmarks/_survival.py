@@ -24,7 +24,7 @@ from orchestra_mem.core.documents.entries import Entry
 from orchestra_mem.core.documents.episodic import ProjectView, render_document
 from orchestra_mem.core.documents.markdown import Block, front_matter_fault, split_blocks
 from orchestra_mem.core.documents.session_document import EARLIER, LOG, SessionDocument
-from orchestra_mem.core.summaries.kept import body_of, with_states
+from orchestra_mem.core.summaries.kept import body_of
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.stores import EventLog, Ledger
@@ -253,10 +253,9 @@ class _Examination:
         return self._ledger.with_states([summary.text])[0].rstrip() in block.text
 
     def _told(self, text: str) -> str:
-        """Return a text without the lines and the words of facts that a person removed."""
-        removed = self._ledger.must_keeps(status=MustKeepStatus.REMOVED)
-        text = with_states(text, {fact.id: fact for fact in removed}, removed)
-        for fact in removed:
+        """Return a text with the present states of its facts, without the words of facts that a person removed."""
+        text = self._ledger.with_states([text])[0]
+        for fact in self._ledger.must_keeps(status=MustKeepStatus.REMOVED):
             text = text.replace(squeeze(fact.found or fact.text), "")
         return text
 
