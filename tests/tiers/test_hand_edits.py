@@ -264,29 +264,6 @@ def test_a_decision_that_is_added_is_one_like_any_other(desk: Desk, written: str
     assert (expansion.operations, expansion.fact) == ((), own)
 
 
-@pytest.mark.parametrize("by_hand", [True, False])
-def test_a_rule_in_a_rejected_block_is_removed(desk: Desk, by_hand: bool) -> None:
-    """Who rejects a conflict block, or deletes it, removes the facts that stand nowhere else, for good."""
-    rules, rest = desk.state.text.split("## Rules\n", 1)[1].split("## People", 1)
-    desk.state.edit((f"## Rules\n{rules}## People{rest}", f"## People{rest}"))
-    desk.go_on("Dogs must never enter the shop.")
-    text = desk.state.text
-    (block,) = find_conflicts(text)
-    assert desk.says(CONSTRAINT) == ["Dogs must never enter the shop."]
-    if by_hand:
-        rows = text.split("\n")
-        desk.state.save("\n".join(rows[: block.line - 1] + rows[block.last_line :]))
-    else:
-        desk.memory.documents.resolve(block.id, accepted=False)
-    assert desk.says(CONSTRAINT) == []
-    desk.go_on("Ladders must always be tied.")
-    (block,) = find_conflicts(desk.state.text)
-    assert "Ladders" in block.machine
-    assert "Dogs" not in desk.state.text
-    desk.memory.documents.resolve(block.id, accepted=True)
-    assert desk.says(CONSTRAINT) == ["Ladders must always be tied."]
-
-
 @pytest.mark.parametrize("with_later", [True, False])
 def test_a_decision_whose_mark_a_person_deletes_stands(empty: Desk, with_later: bool) -> None:
     """Without its mark a superseded decision stands, in the log and in the facts, whether the later one goes or not."""

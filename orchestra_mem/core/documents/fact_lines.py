@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
-from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
+from orchestra_mem.core.documents.conflicts import without_conflicts
 from orchestra_mem.core.documents.markdown import PIN, as_typed
 from orchestra_mem.core.documents.owned_lines import (
     BLANKS,
@@ -81,11 +81,6 @@ def fact_edits(
             for text in wordings
             if was.has(key, text) and not says.has(key, text)
         }
-    # Who rejects a block, or deletes it, removes the facts that stand nowhere else.
-    offered = [block.machine for was_in, _ in texts.values() for block in find_conflicts(was_in) if not block.sides]
-    left = {number for _, now in texts.values() for number in _NUMBERS.findall(now)} if offered else set()
-    rejected = {number for text in offered for number in _NUMBERS.findall(text) if number[0] == letter} - left
-    gone |= dict.fromkeys(rejected, (None, "", MustKeepStatus.STANDING))
     # An editor may have retyped the machine's lines without a number.
     shown = {as_typed(told[1]) for number, told in before if told[0] and not number}
     added = tuple(dict.fromkeys(told for told in found.added if told[0] and as_typed(told[1]) not in shown))
