@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
@@ -74,7 +74,7 @@ class Reporter:
         sizes = self.settings.documents
         counts, sessions, people = self.ledger.count_must_keeps(), self.log.sessions(), self.ledger.by_people()
         by_hand = [fact for fact in people if not fact.operation]
-        facts = {kind: self._shown(kind) for kind in MustKeepKind}
+        facts = {kind: self._shown(kind, people) for kind in MustKeepKind}
         # A decision by hand is in its line already, but tells whether a superseded one is worded alike.
         facts[MustKeepKind.DECISION] += [fact for fact in by_hand if fact.kind is MustKeepKind.DECISION]
         # A command that failed before the previous session began says nothing about now, nor does what a tool or an
@@ -108,20 +108,24 @@ class Reporter:
             work=self.work.view(),
         )
 
-    def _shown(self, kind: MustKeepKind) -> list[MustKeep]:
-        """Return the active facts of a kind that documents show, but all decisions, the weightiest and the newest.
+    def _shown(self, kind: MustKeepKind, people: Iterable[MustKeep]) -> list[MustKeep]:
+        """Return the facts of a kind that documents may show: those that people reworded, the weightiest, the newest.
 
-        Facts that a person wrote are left out: these are in the person's own lines.
+        Only of decisions are those included that are not active. Facts that a person wrote are left out: these are in
+        the person's own lines.
         """
         sizes = self.settings.documents
+        found = [fact for fact in people if fact.kind is kind and fact.operation]
         recorded = partial(self.ledger.must_keeps, kinds=[kind], first_operation=1)
         if kind is not MustKeepKind.DECISION and not sizes.only_decisions:
-            return recorded(status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
-        limit = sizes.decisions_in_full + sizes.decisions_in_brief
-        found = recorded(limit=limit, weightiest=True)
-        if len(found) == limit:
-            found += recorded(limit=limit)
-        return sorted(set(found), key=lambda fact: fact.id)
+            found = [fact for fact in found if fact.status is _STANDING]
+            found += recorded(status=_STANDING, limit=_MOST_SHOWN, weightiest=True)
+        else:
+            limit = sizes.decisions_in_full + sizes.decisions_in_brief
+            found += recorded(limit=limit, weightiest=True)
+            if len(found) >= limit:
+                found += recorded(limit=limit)
+        return sorted({*found}, key=lambda fact: fact.id)
 
     # Problems
 

@@ -553,6 +553,26 @@ def test_a_decision_is_taken_out_or_reworded_in_an_old_text_though_it_is_listed_
         log.has_once(*wanted)
 
 
+@pytest.mark.parametrize(("kind", "document"), [("decision", "log"), ("constraint", "state")])
+def test_a_reworded_fact_stays_in_its_document_however_many_heavier_ones_follow(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, kind: str, document: str
+) -> None:
+    """A fact in a person's words is shown first, though more facts than a document has are newer and weigh as much."""
+    monkeypatch.setattr("orchestra_mem.memory.reporting._MOST_SHOWN", 3)
+    config = {"documents": {"decisions_in_full": 2, "decisions_in_brief": 1}}
+    with open_memory(tmp_path, clock=clock, config=config) as memory:
+        desk = Desk(memory, clock)
+        shown = getattr(desk, document)
+        memory.record_operation(kind, {"text": "Never store oak in the barn."}, critical=True)
+        desk.go_on()
+        shown.save(shown.text.replace("Never store oak in the barn. (K1)", "Oiled oak stays out. (K1)"))
+        desk.go_on()
+        for text in ("Never leave the saw on.", "Lamps must be off at night.", "Glue must not freeze."):
+            memory.record_operation(kind, {"text": text}, critical=True)
+            desk.go_on()
+        shown.has_once("Oiled oak stays")
+
+
 def test_an_edit_that_was_taken_back_is_in_no_old_text_that_is_saved_later(desk: Desk) -> None:
     """An edit that was made and reverted does not come back when an old text is saved."""
     opened = desk.log.text
