@@ -282,7 +282,7 @@ class EpochKeeper:
         return notes
 
     def _read(self, now: Snapshot) -> Documents:
-        blocks = {name: self.episodic.blocks(name) if now.is_whole else () for name in DocumentName}
+        blocks = self.episodic.all_blocks() if now.is_whole else dict.fromkeys(DocumentName, ())
         document = SessionDocument.parse(self.session.readable_text(now.session))
         shared = shared_items(self.shared.told()) if now.is_whole else []
         return Documents(blocks, document, shared)

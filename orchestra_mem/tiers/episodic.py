@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile
 from pathlib import Path
 
-from orchestra_mem.core.documents.conflicts import without_conflicts
-from orchestra_mem.core.documents.episodic import ProjectView, render_document
-from orchestra_mem.core.documents.fact_lines import with_numbers
+from orchestra_mem.core.documents.conflicts import find_conflicts, without_conflicts
+from orchestra_mem.core.documents.episodic import ProjectView, render_document, render_facts
+from orchestra_mem.core.documents.fact_lines import LooseFacts, with_numbers
 from orchestra_mem.core.documents.markdown import Block, split_blocks
-from orchestra_mem.core.documents.owned_lines import MACHINE_TITLES
+from orchestra_mem.core.documents.owned_lines import MACHINE_TITLES, SECTIONS
 from orchestra_mem.core.documents.signature import digest, signed
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.design_names import EpisodicCalls
@@ -32,12 +32,14 @@ from orchestra_mem.tiers.document_writer import DocumentWriter
 from orchestra_mem.tiers.edited_documents import EditedDocuments
 from orchestra_mem.tiers.fact_changes import fact_changes
 from orchestra_mem.tiers.work_plan import WorkPlan
-from orchestra_mem.types import Author, DocumentName, Json, MustKeepStatus, Summary, VersionReason
+from orchestra_mem.types import Author, DocumentName, Json, MustKeep, MustKeepStatus, Summary, VersionReason
 
 logger = logging.getLogger(__name__)
 
 _Key = tuple[str, str]
 
+# Most facts that a context adds to a document that must not be written.
+_MOST_WAITING = 250
 # Sections smaller than this share of the document's size limit are never shortened.
 _LARGE = 1 / 8
 
@@ -266,6 +268,29 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
     def blocks(self, name: DocumentName) -> tuple[Block, ...]:
         """Return a document's blocks as contexts show them, without front matter. Empty if it cannot be read."""
         return self.work.corrected(self.short_forms.shown(name, self._whole(name)))
+
+    def all_blocks(self) -> dict[DocumentName, tuple[Block, ...]]:
+        """Return the blocks of all documents, followed by the active facts that should be in one and are in none."""
+        blocks = {name: self.blocks(name) for name in DocumentName}
+        waiting = {name: facts for name in self.only if (facts := self._waiting(name))}
+        known = LooseFacts([block.text for each in blocks.values() for block in each if waiting]).numbers()
+        for name, facts in waiting.items():
+            blocks[name] += split_blocks(render_facts([fact for fact in facts if f"K{fact.id}" not in known]))
+        return blocks
+
+    def _waiting(self, name: DocumentName) -> list[MustKeep]:
+        """Return the active facts that a document has only in conflict blocks, or that it could not be written with."""
+        last, text = self.ledger.written(name), ""
+        with suppress(StorageError):  # it must not be written now
+            text = self.store.read_to_change(self.path(name)) or ""
+        offered = LooseFacts([block.machine for block in find_conflicts(text)]).numbers()
+        found = self.ledger.must_keeps_by_id([int(number[1:]) for number in offered]) if offered else []
+        if text != last.left:
+            newest = max((int(number[1:]) for number in LooseFacts([last.text or ""]).numbers()), default=0)
+            kinds = [*{*SECTIONS[name].values()}]
+            new = self.ledger.must_keeps(kinds=kinds, status=MustKeepStatus.STANDING, limit=_MOST_WAITING)
+            found += [fact for fact in new if fact.operation and fact.id > newest]
+        return [fact for fact in found if fact.status is MustKeepStatus.STANDING]
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
         if name not in self.only:

@@ -34,7 +34,7 @@ _FRONT_BELOW = re.compile(r"^---[ \t]*\r?\n(?=format: )(?:[a-z_]+:[^\n]*\n)+---[
 _NUMBER = re.compile(r"\(([KM])(\d{1,18})\)")
 _GIT_MARKER = re.compile(r"(?P<marker><{7}|>{7}|\|{7}) ")
 _AS_TEXT = "it is served as plain text"
-_LEFT = "and the file is not changed"
+_LEFT = "and the file is not changed until then: new facts are only in contexts and in `orchestra-mem facts`"
 
 
 def text_faults(data: bytes) -> list[tuple[int, str, str]]:

@@ -272,6 +272,13 @@ def _listed(
     return "".join([*more, *map(_fact_line, shown)])
 
 
+def render_facts(facts: Sequence[MustKeep]) -> str:
+    """Render the sections of facts that no document lists."""
+    rows = {kind: "".join(_fact_line(fact) for fact in facts if fact.kind is kind) for kind in KIND_ROWS}
+    titles = {kind: next(iter(row.headings.values()))[0] for kind, row in KIND_ROWS.items()}
+    return "".join(_section(titles[kind], lines) for kind, lines in rows.items() if lines)
+
+
 def _fact_line(fact: MustKeep) -> str:
     return f"- {squeeze(fact.text)} (K{fact.id}){state_suffix(fact)}\n"
 
