@@ -301,6 +301,45 @@ def test_copies_of_a_memory_do_not_take_each_others_lines_for_edits(tmp_path: Pa
         assert [(fact.text, fact.status) for fact in facts] == [(each, STANDING) for each in said]
 
 
+@pytest.mark.parametrize("is_numbered", [True, False])
+def test_both_sides_of_a_conflict_of_ones_own_branches_stand_below_one_header(
+    tmp_path: Path, is_numbered: bool
+) -> None:
+    """If a person keeps both sides of git's conflict, header and front matter stand once, and are part of no rule."""
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / ".gitignore").write_text(".obra/*\n!.obra/memory\n.obra/memory/versions\n")
+    with open_memory(tmp_path) as memory:
+        one, path = Clone(folder=tmp_path, memory=memory), tmp_path / MEMORY / "project_state.md"
+        memory.record_operation("message", {"role": "user", "text": "Never deploy on a Friday."})
+        memory.flush_session()
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", "all")
+        git(tmp_path, "checkout", "-qb", "venue")
+        edit(path, ("- Never deploy", "- Gloves must be worn.\n- Never deploy"))
+        memory.record_operation("note", {"text": "Ben came."})
+        memory.flush_session()
+        one.commit()
+        git(tmp_path, "checkout", "-q", "main")
+        edit(path, ("on a Friday. (K1)\n", "on a Friday or a Sunday. (K1)\n"))
+        memory.record_operation("note", {"text": "Ida came."})
+        memory.flush_session()
+        if not is_numbered:
+            edit(path, ("Sunday. (K1)\n", "Sunday. (K1)\n- Bags go into lockers.\n"))
+        one.commit()
+        git(tmp_path, "merge", "-q", "--no-edit", "venue", fails=True)
+        before = path.read_text()
+        assert before.count("<<<<<<< ") > 1
+        path.write_text(re.sub(r"^(?:[<>]{7} .*|={7})\n", "", before, flags=re.MULTILINE))
+        memory.record_operation("note", {"text": "Odd came."})
+        said = {"Never deploy on a Friday or a Sunday.", "Gloves must be worn.", "Never deploy on a Friday."}
+        said |= set() if is_numbered else {"Bags go into lockers."}
+        assert {fact.text for fact in one.known().facts.values() if fact.status is STANDING} == said
+        text = path.read_text()
+        header = ("ledger", "written", "writer", "updated", "**Last Updated**", "**Session**")
+        assert {each: text.count(f"\n{each}: ") for each in header} == dict.fromkeys(header, 1), text
+        assert memory.get_stats()["problems"] == []
+
+
 @pytest.mark.parametrize("way", ["markers", "union"])
 def test_a_rule_of_a_branch_of_ones_own_stands_once_it_is_merged(tmp_path: Path, way: str) -> None:
     """Nothing is written over git's markers before a person has resolved them, however often the machine refreshes."""

@@ -239,9 +239,8 @@ def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str
         is_over = key[0] == "K" and key in ended and not (was and _form(mine) == _form(was))
         if now:
             rows.agree(was, now, mine, mine.row if _says_same(key, was, now, mine) else _machines_row(now, mine))
-            surplus = [
-                each for each in rows.own[key] if key[0] == "=" and each.section == mine.section and each != mine
-            ]
+            figures = [each for each in rows.own[key] if key[0] == "=" and each != mine]
+            surplus = [each for each in figures if each.section == mine.section or each.row.startswith("**")]
             rows.person |= dict.fromkeys(each.place for each in surplus)  # git has kept both sides' figures
         elif is_over or ((key[0] == "K" or key in ended or is_work) and _has_notes(rows.person_text, mine)):
             rows.base |= at_line(was, None) if was else {}

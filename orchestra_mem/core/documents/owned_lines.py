@@ -86,7 +86,8 @@ _LONG_LIST = 10  # lists of this length may have dropped their oldest lines
 # Header and statistics lines that the machine rewrites each time: times, session, counts. With another kind of value a
 # line is a person's, except for `written` and `updated`, by which the machine recognises its own texts.
 _COUNTER = re.compile(
-    r"(?P<key>(?:written|updated): (?=\S)|(?:\*\*(?:Last Updated|Session)\*\*|[-*+][ \t]+\*\*[A-Z][A-Za-z ]+\*\*): "
+    r"(?P<key>(?:written|updated): (?=\S)|writer: (?=L[\da-f]{8}\b)"
+    r"|(?:\*\*(?:Last Updated|Session)\*\*|[-*+][ \t]+\*\*[A-Z][A-Za-z ]+\*\*): "
     r"(?=(?:Never|[\d: -]+UTC|none|[\da-f]{8}(?:-[\da-f]{4,12}){4}|[\d,]+)[ \t]*$))"
 )
 
@@ -143,8 +144,8 @@ class Difference(Generic[T]):
 def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine, ...]:
     """Return the lines of a document that have an identity or may be facts, in order.
 
-    Rows in `but` are skipped, except work, next steps and `- None`. Facts are never indented or quoted. An unnumbered
-    line below an entry belongs to the entry, which in the shared log ends with its "Shared by" line.
+    Rows in `but` are skipped, except work, next steps, front matter and `- None`. Facts are never indented or quoted.
+    An unnumbered line below an entry belongs to the entry, which in the shared log ends with its "Shared by" line.
     """
     work = has_work(text)
     plans = {line.place: line for line in plan_lines(text)}
@@ -159,7 +160,7 @@ def owned_lines(text: str, but: frozenset[str] = frozenset()) -> tuple[OwnedLine
         for place, row in _rows(block, plans if work else {}):
             plan, in_entry = plans.get(place), in_entry and not SHARED_LINE.fullmatch(row)
             is_empty = block.level == 2 and _EMPTY.fullmatch(row) is not None
-            if row in but and not (plan or is_empty or section == NEXT):
+            if row in but and not (plan or is_empty or section == NEXT or block.front):
                 continue
             is_entry = has_entries and block.level >= 3 and place == block.line - 1
             fact = None if block.front else _fact(row, block, is_entry=is_entry, is_below=in_entry and not is_entry)
