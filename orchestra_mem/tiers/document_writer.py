@@ -138,7 +138,9 @@ class DocumentWriter(EditOrigins):
         if read and (is_old or is_back) and digest(self.newest(name)) != read.file:
             self._keep(name, read.text, last, VersionReason.EDIT)
         if is_back:  # by an undo, or a program that puts files back
-            self._tell_lost(name, "put back to an earlier text", read.text if read else last.left or "", said)
+            # In a text of the same time, who saves other words for a fact that stands there chooses between their own.
+            chosen = {*owned_keys(said).values()} if not is_old else ()
+            self._tell_lost(name, "put back to an earlier text", read.text if read else last.left or "", said, chosen)
         # The same editor may later save a change of this text, or undo back to it: keep it to compare with.
         if is_old and self.newest(name) != current:
             self._keep(name, current, last, VersionReason.EDIT)
@@ -216,12 +218,15 @@ class DocumentWriter(EditOrigins):
             was = "missing" if plan.current is None else "empty"
             self._tell_lost(name, f"{was} and was written anew", read.text if read else last.left or "", plan.merged)
 
-    def _tell_lost(self, name: str, was: str, before: str, now: str) -> None:
-        """Report that a document lacks lines that people had in it. `was`: What has become of its file."""
+    def _tell_lost(self, name: str, was: str, before: str, now: str, chosen: Collection[str] = ()) -> None:
+        """Report that a document lacks lines that people had in it, but those with a number in `chosen`.
+
+        `was`: What has become of its file.
+        """
         keys = {key for key in owned_keys(before).values() if key[0] in "KM#"}
         facts = self.ledger.must_keeps_by_id([int(key[1:]) for key in keys if key[0] == "K"])
         people = self.by_people(keys) | {f"K{fact.id}" for fact in facts if fact.found}  # written or reworded by them
-        if count := len({*free_rows(before, people)}.difference(split_lines(now))):
+        if count := len({*free_rows(before, people.difference(chosen))}.difference(split_lines(now))):
             self.ledger.add_notice(name, _LOST.format(self.path(name), was, count, name), self.clock())
 
     def _confirm(self, name: str, text: str, left: str) -> None:

@@ -429,6 +429,36 @@ def test_an_item_that_is_unticked_again_takes_no_words_of_people_away(desk: Desk
     assert desk.problems() == "[]"
 
 
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_a_rewording_that_a_person_takes_back_takes_no_words_of_people_away(desk: Desk, by_hand: bool) -> None:
+    """Putting back the words that one has just reworded is a choice of one's own, and a version has the others."""
+    said = add_rule(desk) if by_hand else RULE
+    opened = desk.state.text
+    for _ in range(2):
+        desk.state.edit((said, "Never work in May."))
+        assert "Never work in May." in desk.says(CONSTRAINT)
+        desk.state.save(opened)
+        assert said in desk.says(CONSTRAINT)
+        assert desk.problems() == "[]"
+    assert any("Never work in May." in text for _, text in desk.state.versions())
+    desk.go_on()
+    desk.state.has_once(said)
+    assert desk.problems() == "[]"
+
+
+def test_a_rewording_that_a_tab_takes_back_again_and_again_is_told(desk: Desk) -> None:
+    """An old text that is saved twice takes back, the second time, what somebody has reworded in between."""
+    tab = f"{desk.state.text}\nAsk Joan.\n"
+    desk.go_on("Never push at night.")
+    desk.state.save(tab)
+    desk.memory.facts()
+    desk.state.edit(("on a Friday.", "on a Sunday."))
+    assert desk.says(CONSTRAINT)[0] == "Never deploy on a Sunday."
+    assert desk.problems() == "[]"
+    desk.state.save(tab)
+    assert "without 1 of people's lines" in desk.problems()
+
+
 def test_half_a_file_says_nothing(desk: Desk) -> None:
     """A document that is being written is not read, so that the missing half removes no fact."""
     data = desk.state.path.read_bytes()
