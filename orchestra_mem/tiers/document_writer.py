@@ -219,10 +219,7 @@ class DocumentWriter(EditOrigins):
             self._tell_lost(name, f"{was} and was written anew", read.text if read else last.left or "", plan.merged)
 
     def _tell_lost(self, name: str, was: str, before: str, now: str, chosen: Collection[str] = ()) -> None:
-        """Report that a document lacks lines that people had in it, but those with a number in `chosen`.
-
-        `was`: What has become of its file.
-        """
+        """Report that a document lacks people's lines, but those in `chosen`. `was`: What has become of its file."""
         keys = {key for key in owned_keys(before).values() if key[0] in "KM#"}
         facts = self.ledger.must_keeps_by_id([int(key[1:]) for key in keys if key[0] == "K"])
         people = self.by_people(keys) | {f"K{fact.id}" for fact in facts if fact.found}  # written or reworded by them
@@ -254,7 +251,9 @@ class DocumentWriter(EditOrigins):
         from orchestra_mem.core.documents.document_merge import merged
 
         keys = {key for key in owned_keys(said).values() if key[0] == "M"}
-        found = merged(last.text, text, said, {f"K{fact.id}" for fact in self.ended(said, text)} | self.hidden(keys))
+        ended = {f"K{fact.id}" for fact in self.ended(said, text)} | self.hidden(keys)
+        others = (self.store.read_settled(self.path(other)) or "" for other in self.names() if other != name)
+        found = merged(last.text, text, said, ended, others)
         marked = mark(found)
         if not written_at(current):
             there, left, saved = ({*owned_keys(each).values()} for each in (marked, last.left or "", current))

@@ -38,8 +38,7 @@ logger = logging.getLogger(__name__)
 
 _Key = tuple[str, str]
 
-# Most facts that a context adds to a document that must not be written.
-_MOST_WAITING = 250
+_MOST_NEW = 250  # facts that a context adds to a document
 # Sections smaller than this share of the document's size limit are never shortened.
 _LARGE = 1 / 8
 
@@ -287,10 +286,9 @@ class EpisodicMemoryManager(EditedDocuments, EpisodicCalls, use="open_memory(pro
         found = self.ledger.must_keeps_by_id([int(number[1:]) for number in offered]) if offered else []
         if text != last.left:
             newest = max((int(number[1:]) for number in LooseFacts([last.text or ""]).numbers()), default=0)
-            kinds = [*{*SECTIONS[name].values()}]
-            new = self.ledger.must_keeps(kinds=kinds, status=MustKeepStatus.STANDING, limit=_MOST_WAITING)
+            new = self.ledger.must_keeps(kinds=[*SECTIONS[name].values()], limit=_MOST_NEW)
             found += [fact for fact in new if fact.operation and fact.id > newest]
-        return [fact for fact in found if fact.status is MustKeepStatus.STANDING]
+        return [fact for fact in dict.fromkeys(found) if fact.status is MustKeepStatus.STANDING]
 
     def _whole(self, name: DocumentName) -> tuple[Block, ...]:
         if name not in self.only:

@@ -459,6 +459,24 @@ def test_a_rewording_that_a_tab_takes_back_again_and_again_is_told(desk: Desk) -
     assert "without 1 of people's lines" in desk.problems()
 
 
+@pytest.mark.parametrize("form", ["- {}\n", "### {}\n\n", "Ida said: {}\n\n"])
+def test_a_line_that_a_person_moves_to_another_document_stands_there_alone(desk: Desk, form: str) -> None:
+    """A rule that is cut from the state and pasted into the log is one fact, listed once, and removed with its line."""
+    moved = form.format(f"{RULE} (K2)")
+    desk.state.edit((RULE_LINE, ""))
+    desk.log.edit((DECISIONS, f"{DECISIONS}{moved}"))
+    for _ in range(3):
+        desk.go_on()
+        assert "(K2)" not in desk.state.text
+        desk.log.has_once(moved)
+        assert desk.says(CONSTRAINT) == [RULE]
+    assert desk.problems() == "[]"
+    desk.log.edit((moved, ""))
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == []
+    assert "(K2)" not in desk.state.text + desk.log.text
+
+
 def test_half_a_file_says_nothing(desk: Desk) -> None:
     """A document that is being written is not read, so that the missing half removes no fact."""
     data = desk.state.path.read_bytes()
@@ -727,6 +745,20 @@ def test_a_restore_undoes_the_rewording_of_a_fact_that_the_restored_text_does_no
         assert desk.says(CONSTRAINT) == [RULE]
         desk.state.has_once(RULE_LINE)
         desk.go_on()
+
+
+def test_a_restore_leaves_a_fact_deleted_that_is_newer_than_the_restored_text(desk: Desk) -> None:
+    """A rule that a person has deleted comes back only with a text that has it."""
+    desk.go_on("Never push at night.")
+    desk.state.edit((next(row for row in desk.state.text.split("\n") if "push" in row), ""))
+    desk.go_on()
+    with_both = desk.state.first_version("push")
+    desk.state.restore(desk.state.first_version(RULE, lacks="push"))
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == [RULE]
+    desk.state.restore(with_both)
+    desk.go_on()
+    assert desk.says(CONSTRAINT) == [RULE, "Never push at night."]
 
 
 @pytest.mark.parametrize("refreshed", [True, False])

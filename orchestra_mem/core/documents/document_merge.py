@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import Conflict, Merged, mark
@@ -48,7 +48,9 @@ _TIME = re.compile(r"^(?P<key>written|updated|\*\*Last Updated\*\*): [^\r\n]*", 
 _NUMBER = re.compile(r" \([KM]\d+\)|(?<=\] )#\d+ ")
 
 
-def merged(base: str | None, machine: str, person: str, ended: Container[str] = ()) -> Merged:
+def merged(
+    base: str | None, machine: str, person: str, ended: Container[str] = (), others: Iterable[str] = ()
+) -> Merged:
     """Merge the machine's new text into a document, after the person's edits were stored in the ledgers.
 
     Args:
@@ -58,6 +60,7 @@ def merged(base: str | None, machine: str, person: str, ended: Container[str] = 
         ended: Numbers of facts and catalog items that no longer stand. A line of the machine with a person's notes
             below it stays above them, struck out if it has ended or is no next step any more. The line of an ended
             fact that a person wrote or changed is struck out as well.
+        others: Texts of other documents, to which a person may have moved lines. Read only if a line is missing.
     """
     if base is None and without_front_matter(person) == person:
         # The machine has never written this document: its text is appended, and the rest is left unchanged.
@@ -71,7 +74,7 @@ def merged(base: str | None, machine: str, person: str, ended: Container[str] = 
         # The person removed the front matter, or damaged it beyond recognition: keep it so, do not merge the machine's.
         base, machine = without_front_matter(base), without_front_matter(machine)
     if base != person:
-        base, machine, person = _rows_once_stored(base, machine, person, ended).texts()
+        base, machine, person = _rows_once_stored(base, machine, person, ended, others).texts()
     rows = split_lines(machine)
     # Work lines take the machine's order: the work tracker already knows how a person reordered them. In a section of
     # the person's own they stay where they are.
@@ -227,11 +230,11 @@ class _Rows:
         )
 
 
-def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str]) -> _Rows:
+def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str], others: Iterable[str]) -> _Rows:
     """Give lines common rows if the ledgers have the person's edits, and the machine's text shows them; see `merged`.
 
-    A fact or work item that the person removed comes back if the machine still has it, unless a row that is no list
-    item has the fact. A row that the machine no longer has is removed, but not above a person's notes.
+    A fact or work item that the person removed comes back if the machine still has it, unless the `others`, or a row
+    that is no list item, have the fact. A row that the machine no longer has is removed, but not above notes.
     """
     rows = _Rows(base, machine, person)
     for key, was, now, mine in rows.shown():
@@ -249,7 +252,7 @@ def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str
             rows.base |= at_line(was, mine.row if key[0] == "#" or _form(mine) == _form(was) else None)
         elif key[0] == "@" and is_work:
             rows.person |= dict.fromkeys([place for copy in rows.own[key] for place in copy.places])
-    loose = LooseFacts([rows.person_text])
+    loose = LooseFacts(chain([rows.person_text], others))
     rows.settle_removed(lambda was, now: _stays_away(was, now, loose))
     return rows
 

@@ -274,9 +274,11 @@ def _listed(
 
 def render_facts(facts: Sequence[MustKeep]) -> str:
     """Render the sections of facts that no document lists."""
-    rows = {kind: "".join(_fact_line(fact) for fact in facts if fact.kind is kind) for kind in KIND_ROWS}
-    titles = {kind: next(iter(row.headings.values()))[0] for kind, row in KIND_ROWS.items()}
-    return "".join(_section(titles[kind], lines) for kind, lines in rows.items() if lines)
+    sections: dict[str, str] = {}
+    for fact in facts:
+        title = next(iter(KIND_ROWS[fact.kind].headings.values()))[0]
+        sections[title] = sections.get(title, "") + _fact_line(fact)
+    return "".join(_section(*section) for section in sections.items())
 
 
 def _fact_line(fact: MustKeep) -> str:

@@ -58,8 +58,7 @@ _FENCE = re.compile(
     r"^(?P<indent>[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<fence>`{3,}(?![^\n]*`)|~{3,})[^\n]*$", re.MULTILINE
 )
 # Rows that cannot continue a list item's text: blank ones, and those that begin something else. CommonMark: of the
-# lists in an item, only one that starts with 1 interrupts the item's text. A state in emphasis is a remark, and git's
-# merges put a document's header below an item.
+# lists in an item, only one that starts with 1 interrupts the item's text. A state in emphasis is a remark.
 _BEGINS = re.compile(
     r"[ \t]*(?:\r?$|[-*+](?:[ \t]|$)|1[.)][ \t]|#{1,6}[ \t]|[>|]|<[!/A-Za-z]|`{3}|~{3}|:{3}|!{3}|\${2}|\[[^\]\n]+\]:"
     r"|[-*_=]{3,}[ \t]*\r?$|[*_]+(?:Shared|Superseded|Perhaps)\b.*[*_][ \t]*\r?$"
