@@ -173,6 +173,19 @@ def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Op
         assert all(f"catalog.extraction_patterns.{name}: " in problems for name in ("error", "insight", "decision"))
 
 
+def test_neither_fenced_code_nor_quoted_lines_are_learnt(memory: OrchestratorContextManager) -> None:
+    """The patterns read what the classifier reads: no fenced code, no lines quoted with `>`, however long."""
+    answer = (
+        "Django's guide says:\n\n> We decided to never squash. We decided to rebase the branches.\n\nA template:\n\n"
+        "```markdown\nWe decided to use MySQL for all data.\n```\n\n```python\n# We decided to use black\n```\n"
+        "We decided to keep our own way."
+    )
+    memory.learn("How do others write it?", answer, agent="ada")
+    assert _live(memory) == ["We decided to keep our own way."]
+    memory.record_operation("note", {"text": answer})
+    assert [fact.text for fact in memory.facts()] == ["We decided to keep our own way."]
+
+
 def test_an_exchange_that_fails_is_tried_again_at_the_next_read(
     memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
