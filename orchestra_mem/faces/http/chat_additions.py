@@ -46,7 +46,7 @@ class Addition:
 
     @property
     def has_state(self) -> bool:
-        """Whether the text has the project's state with its rules, and not only passages; or had, until it made room."""
+        """Whether the text has the project's state with its rules, or had it until it made room."""
         return STATE in self.sources
 
 
