@@ -186,6 +186,17 @@ def test_neither_fenced_code_nor_quoted_lines_are_learnt(memory: OrchestratorCon
     assert [fact.text for fact in memory.facts()] == ["We decided to keep our own way."]
 
 
+def test_a_purge_leaves_no_word_in_the_index(opened: Open, tmp_path: Path) -> None:
+    """A purged item's words leave the search index at once, not with the next search."""
+    with opened() as memory:
+        item = memory.catalog.store({"content": "The Zebulon ships in May."})
+        assert memory.search("Zebulon").hits
+        memory.catalog.delete(item.id)
+        memory.catalog.purge(ItemFilter(statuses=[ItemStatus.DELETED]))
+    found = [path.name for path in tmp_path.rglob("index/*") if b"zebulon" in path.read_bytes().lower()]
+    assert found == []
+
+
 def test_an_exchange_that_fails_is_tried_again_at_the_next_read(
     memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
