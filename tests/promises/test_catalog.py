@@ -388,6 +388,9 @@ def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clo
         assert _live(memory) == ["four", "one"]
         hidden = memory.catalog.items(ItemFilter(statuses=[ItemStatus.DISPLACED]))
         assert [item.content for item in hidden] == ["three", "two"]
+        kept = memory.catalog.store({"content": "five", "priority": 1, "agent": "ada", "expires": None})
+        assert kept.expires is None
+        assert _live(memory) == ["five", "one"]
 
 
 def test_what_is_deleted_is_expanded_for_no_agent(memory: OrchestratorContextManager) -> None:
