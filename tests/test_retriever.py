@@ -84,6 +84,17 @@ def test_past_work_is_grouped_with_its_sources(memory: OrchestratorContextManage
     assert [each.source for each in memory.retriever.get_recommendations("passwords bcrypt").decisions] == ["K1"]
 
 
+def test_errors_of_the_catalog_are_past_failures(memory: OrchestratorContextManager) -> None:
+    """A catalog item of type `error` is recommended as a failure, and a decision as a decision; neither twice."""
+    said = {"error": "The otter feeder jams on frozen seed.", "decision": "The heron feeder is filled on Mondays."}
+    items = {kind: memory.catalog.store({"content": text, "type": kind}) for kind, text in said.items()}
+    found = memory.retriever.get_recommendations("repair the otter feeder")
+    assert {name: [each.source for each in group] for name, group in found.groups()} == {
+        "decisions": [items["decision"].id],
+        "failures": [items["error"].id],
+    }
+
+
 def test_a_decision_that_was_just_taken_is_said_and_one_that_was_taken_back_is_not(
     memory: OrchestratorContextManager,
 ) -> None:

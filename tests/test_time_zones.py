@@ -50,11 +50,13 @@ def test_pages_show_the_times_of_the_users_day(
     memory: OrchestratorContextManager, tmp_path: Path, clock: Clock
 ) -> None:
     """The server's pages show times in the time zone of its machine, and say which that is."""
+    memory.refresh()
     memory.close()
     with serving(tmp_path, clock=clock) as served:
-        page = served.client.get("/sessions").text
+        page, document = (served.client.get(path).text for path in ("/sessions", "/documents/decision_log"))
     assert "2026-03-06 07:00:00" in page
-    assert re.search(r"the time zone of the server, now UTC-0[78]:00\.", page)
+    assert re.search(r"the time zone of the server, now UTC-0[78]:00; those in the text of documents are in UTC", page)
+    assert '<time datetime="2026-03-07T03:00Z">2026-03-06 19:00</time>' in document
 
 
 def test_a_time_at_the_end_of_the_calendar_is_shown(

@@ -6,7 +6,7 @@ The shared log is an ordinary memory in the home folder. Its settings leave the 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -29,6 +29,7 @@ from orchestra_mem.build.storage import (
     shared_document,
     sharers_in,
 )
+from orchestra_mem.catalog_types import MemoryItem
 from orchestra_mem.choices import EmbedderChoice, IsolationChoice
 from orchestra_mem.compression.service import Compression, ModelTools
 from orchestra_mem.core.catalog.access import Access, Grants
@@ -200,6 +201,13 @@ class Wiring:
             lambda: self._open_search(episodic, place, state), lambda: self._words,
             lambda: os.path.exists(self.place.home / "index" / "search.db") or log.last_operation() > _AT_ONCE,
         )  # fmt: skip
+        forget = self.agents.documents.forget
+
+        def purged(items: Sequence[MemoryItem]) -> None:
+            forget(items)
+            search.forget_purged()
+
+        self.agents.catalog.purged = purged
         compression = self._compression(episodic)
         item_said = WeakMethod(compression.item_said)  # the catalog is held by threads that must not hold the memory
         self.agents.catalog.on_content_changed = lambda item: said(item) if (said := item_said()) else None
@@ -235,7 +243,6 @@ class Wiring:
             catalog=catalog, items=store, ledger=self.ledger, store=self.store, folder=self.place.memory,
             keep_versions=self.settings.orchestrator.keep_versions, lock=self.lock,
         )  # fmt: skip
-        catalog.purged = shown.forget
         # A separate session manager, because background threads hold it and must not keep the memory alive.
         ended, kept = replace(session), self.settings.archives
 

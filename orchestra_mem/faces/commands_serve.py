@@ -191,7 +191,11 @@ def token(
 def _tokens(run: Invocation, file: Path | None) -> AccessTokens:
     from orchestra_mem.faces.http.tokens import load_tokens
 
-    return load_tokens(run.project / build.HOME, os.environ, file)
+    is_missing = file is not None and not file.exists()
+    tokens = load_tokens(run.project / build.HOME, os.environ, file)
+    if is_missing:
+        run.tell(f"{file} did not exist: it now has a new random token")
+    return tokens
 
 
 @command("Serve")

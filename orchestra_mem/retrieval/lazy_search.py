@@ -77,6 +77,15 @@ class LazySearch:
         if self.opened or self._is_followed():
             self.open().follow()
 
+    def forget_purged(self) -> None:
+        """Remove purged items from the index now, if there may be an index.
+
+        Raises:
+            ClosedError, SearchError, StorageError: See `open`.
+        """
+        if self.opened or self._is_followed():
+            self.open().indexer.catch_up(embeds=False)
+
     @property
     def problem(self) -> str | None:
         """Why search by meaning is off, as a message; None if no reason is known."""

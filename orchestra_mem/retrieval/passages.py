@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from orchestra_mem.catalog_types import ItemType
 from orchestra_mem.core.documents.entries import NAME_FIELDS, first_field, plain_text
 from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage, distinct
 from orchestra_mem.core.search.echoes import fenced, plain_words, without_recalled
@@ -119,7 +120,12 @@ def find_operation(log: EventLog, number: int) -> Operation | None:
         return None
 
 
-FACT_GROUPS = {"decisions": MustKeepKind.DECISION, "rules": MustKeepKind.CONSTRAINT, "failures": MustKeepKind.FAILURE}
+# Kinds of the passages in each group: those of facts, and those of catalog items, which call a decision the same.
+FACT_GROUPS: dict[str, tuple[str, ...]] = {
+    "decisions": (MustKeepKind.DECISION,),
+    "rules": (MustKeepKind.CONSTRAINT,),
+    "failures": (MustKeepKind.FAILURE, ItemType.ERROR),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

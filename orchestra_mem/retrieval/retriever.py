@@ -201,8 +201,8 @@ class ContextRetriever(RejectsDesignArguments, use="open_memory(project, config=
 
         groups: dict[str, list[Recommendation]] = {"similar_tasks": []}
         shown_words = ""
-        for name, kind in FACT_GROUPS.items():
-            facts = recalled(Tier.SEMANTIC, kinds=(kind.value,))[:limit]
+        for name, kinds in FACT_GROUPS.items():
+            facts = recalled(Tier.SEMANTIC, kinds=kinds)[:limit]
             groups[name] = [self._in_short(each) for each in facts]
             shown_words += "".join(f" {plain_words(each.passage)} " for each in facts)
         for each in recalled(Tier.WORKING, Tier.SESSION):

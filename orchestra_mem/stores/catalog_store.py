@@ -183,7 +183,10 @@ class CatalogStore(Stored):
 
     def excess(self, agent: str, most: int, permanent_from: int) -> list[MemoryItem]:
         """Return the agent's live items in excess of `most`, lowest priority and oldest first; none is permanent."""
-        tail = "WHERE ci_source = ? AND status = 'live' AND priority < ? ORDER BY priority, timestamp, number LIMIT ?"
+        tail = (
+            "WHERE ci_source = ? AND status = 'live' AND priority < ? AND expires IS NOT NULL "
+            "ORDER BY priority, timestamp, number LIMIT ?"
+        )
         excess = self.count(ItemFilter(agents=(agent,))) - most
         return self._database.find(_ITEMS, tail, (agent, permanent_from, max(0, excess)))
 

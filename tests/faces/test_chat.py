@@ -956,3 +956,11 @@ def test_a_body_that_does_not_come_is_not_waited_for(chat: Chat) -> None:
     """A request whose body does not arrive is answered 504 after the server's timeout."""
     with asking(chat.url, body="{", length=500) as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 504")
+
+
+def test_a_first_chat_is_not_given_its_own_words(chat: Chat) -> None:
+    """In an empty memory, the second turn gets no context, which would only have what the client sends anyway."""
+    first = [user("Our gateway uses port 9000."), said("The answer is 42.")]
+    chat.say(first[0])
+    chat.say(*first, user("And what is the weather like?"))
+    assert chat.sent() == [*first, user("And what is the weather like?")]

@@ -127,6 +127,13 @@ def test_search_finds_what_was_recorded_and_says_why(served: Served) -> None:
     assert [fault.partition(":")[0] for fault in faults] == ["query.q", "query.limit", "query.mode", "query.page"]
 
 
+@pytest.mark.parametrize("path", ["status", "documents", "documents/decision_log", "conflicts", "expand", "work/1"])
+def test_a_parameter_that_no_route_has_is_refused(served: Served, path: str) -> None:
+    """An unknown parameter is an error on routes without any of their own, too."""
+    given = {"expand": {"reference": "op1"}}.get(path, {})
+    assert served.get(path, 422, lmit=5, **given)["faults"] == ["query.lmit: Extra inputs are not permitted"]
+
+
 # Operations, facts, summaries
 
 

@@ -127,6 +127,11 @@ def test_tokens_are_printed_for_who_asks(run: Program) -> None:
     run("init")
     own = run("serve", "token").strip()
     assert own == (run.folder / ".obra" / "server" / "token").read_text().strip()
+    made = run("serve", "token", "--token-file", "typo").strip()
+    assert made == (run.folder / "typo").read_text().strip()
+    assert run.errors == "typo did not exist: it now has a new random token\n"
+    assert run("serve", "token", "--token-file", "typo").strip() == made
+    assert run.errors == ""
     agents = run.json("serve", "token", "--agent", "reviewer")
     assert agents == {"agent": "reviewer", "token": run("serve", "token", "--agent", "reviewer").strip()}
     run("serve", "token", "--agent", "*", exit_code=1)

@@ -173,6 +173,30 @@ def test_learning_takes_the_users_patterns_too_and_names_a_broken_one(opened: Op
         assert all(f"catalog.extraction_patterns.{name}: " in problems for name in ("error", "insight", "decision"))
 
 
+def test_neither_fenced_code_nor_quoted_lines_are_learnt(memory: OrchestratorContextManager) -> None:
+    """The patterns read what the classifier reads: no fenced code, no lines quoted with `>`, however long."""
+    answer = (
+        "Django's guide says:\n\n> We decided to never squash. We decided to rebase the branches.\n\nA template:\n\n"
+        "```markdown\nWe decided to use MySQL for all data.\n```\n\n```python\n# We decided to use black\n```\n"
+        "We decided to keep our own way."
+    )
+    memory.learn("How do others write it?", answer, agent="ada")
+    assert _live(memory) == ["We decided to keep our own way."]
+    memory.record_operation("note", {"text": answer})
+    assert [fact.text for fact in memory.facts()] == ["We decided to keep our own way."]
+
+
+def test_a_purge_leaves_no_word_in_the_index(opened: Open, tmp_path: Path) -> None:
+    """A purged item's words leave the search index at once, not with the next search."""
+    with opened() as memory:
+        item = memory.catalog.store({"content": "The Zebulon ships in May."})
+        assert memory.search("Zebulon").hits
+        memory.catalog.delete(item.id)
+        memory.catalog.purge(ItemFilter(statuses=[ItemStatus.DELETED]))
+    found = [path.name for path in tmp_path.rglob("index/*") if b"zebulon" in path.read_bytes().lower()]
+    assert found == []
+
+
 def test_an_exchange_that_fails_is_tried_again_at_the_next_read(
     memory: OrchestratorContextManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +388,9 @@ def test_beyond_the_cap_the_least_important_go_then_the_oldest(opened: Open, clo
         assert _live(memory) == ["four", "one"]
         hidden = memory.catalog.items(ItemFilter(statuses=[ItemStatus.DISPLACED]))
         assert [item.content for item in hidden] == ["three", "two"]
+        kept = memory.catalog.store({"content": "five", "priority": 1, "agent": "ada", "expires": None})
+        assert kept.expires is None
+        assert _live(memory) == ["five", "one"]
 
 
 def test_what_is_deleted_is_expanded_for_no_agent(memory: OrchestratorContextManager) -> None:

@@ -11,10 +11,11 @@ from orchestra_mem.core.catalog.item_drafts import ItemDraft
 from orchestra_mem.core.catalog.item_json import FIRST_PRIORITY
 from orchestra_mem.core.fact_kinds import KIND_ROWS
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
-from orchestra_mem.core.facts.sentences import QUESTION
+from orchestra_mem.core.facts.prose import Field, Source
+from orchestra_mem.core.facts.sentences import QUESTION, candidates_of
 from orchestra_mem.core.facts.superseding import settle
 from orchestra_mem.core.redaction.user_patterns import fault_of
-from orchestra_mem.core.text import split_sentences, squeeze
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 
 # The kind of fact as which each type is compared with others.
@@ -70,7 +71,8 @@ def find_items(exchange: Exchange, said: Sequence[str], patterns: Patterns) -> l
         priority = _RULE_PRIORITY if fact.kind is MustKeepKind.CONSTRAINT else None
         drafts.append(ItemDraft(content=squeeze(fact.text), type=item_type, timestamp=exchange.time, priority=priority))
     known = [draft.content for draft in drafts]
-    for sentence in [squeeze(each) for text in said for each in split_sentences(text)] if patterns else ():
+    read = [Field(Source.SPEECH, "content", text) for text in said] if patterns else []
+    for sentence in [squeeze(each.text) for field in read for each in candidates_of(field)]:
         matched = _matched(sentence, patterns)
         if matched is not None and not any(sentence in text or text in sentence for text in known):
             priority = FIRST_PRIORITY[matched] - 1  # a pattern may match by chance

@@ -263,6 +263,7 @@ def _about(value: dict[str, Json]) -> str:
 
 
 _FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n]*\n.*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*", re.MULTILINE)
 _LINE_NUMBERED = re.compile(r"\s*\d+\s*(?:[→|\t]|:(?!\d))\s?")
 _CODE_START = re.compile(
     r"\s*(?:(?:def|class|import|from|return|func|function|const|var|package|public|private|static|elif|else|try|except|"
@@ -287,8 +288,8 @@ _PATCH_HEADER = re.compile(
 
 
 def without_code(text: str) -> str:
-    """Remove fenced code and patches from a text; the rest stays verbatim and in order."""
-    text = _FENCED.sub("\n\n", text)
+    """Remove fenced code, lines quoted with `>`, and patches from a text; the rest stays verbatim and in order."""
+    text = _QUOTED_LINE.sub("", _FENCED.sub("\n\n", text))
     return _without_patches(text) if "@@ -" in text else text
 
 

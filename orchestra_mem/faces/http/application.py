@@ -29,7 +29,7 @@ from orchestra_mem.faces.http.chat_additions import Additions
 from orchestra_mem.faces.http.context_routes import context_router, history_router
 from orchestra_mem.faces.http.document_routes import EventStreams, document_router, event_router, work_router
 from orchestra_mem.faces.http.guard import HANDLERS, PROBLEMS, Problem, RequestGuard
-from orchestra_mem.faces.http.json_answers import JsonResponse
+from orchestra_mem.faces.http.json_answers import JsonResponse, refuse_unknown
 from orchestra_mem.faces.http.tokens import AccessTokens
 from orchestra_mem.faces.http.web import document_pages, home_pages
 from orchestra_mem.faces.http.web.pages import load_templates
@@ -75,8 +75,9 @@ class McpEndpoint:
 # In the order of the OpenAPI description.
 _ROUTERS = (
     catalog_router, service_router, context_router, history_router, document_router, work_router, event_router,
-    chat_routes.router, home_pages.router, document_pages.router,
 )  # fmt: skip
+# Chat programs and links add parameters of their own.
+_LENIENT_ROUTERS = (chat_routes.router, home_pages.router, document_pages.router)
 _DESCRIPTION = "A memory for agents around a local LLM. See docs/server.md."
 
 
@@ -99,6 +100,8 @@ def make_application(memory: OrchestratorContextManager, project: Path, settings
     app.state.memory, app.state.project = memory, project
     app.state.streams, app.state.chat = EventStreams(memory), chat
     for router in _ROUTERS:
+        app.include_router(router, dependencies=[Depends(refuse_unknown)])
+    for router in _LENIENT_ROUTERS:
         app.include_router(router)
     app.router.routes.append(Route(McpEndpoint.path, McpEndpoint(memory, settings.max_body_bytes), methods=["POST"]))
     return app

@@ -32,9 +32,13 @@ _ANSWER_TOKENS = 1_024
 _LOOKED_THROUGH = 100_000  # characters at the end of a conversation that are searched for repeated passages
 
 
+STATE = "context"
+"""The source of the project's state with its rules, where passages have such as `K12`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Text that is put before a message, its size in tokens, and its `sources`, such as `K12` and `op 44`."""
+    """Text that is put before a message, its size in tokens, and its `sources`, such as `STATE`, `K12` and `op 44`."""
 
     text: str = ""
     tokens: int = 0
@@ -42,8 +46,8 @@ class Addition:
 
     @property
     def has_state(self) -> bool:
-        """Whether the text has the project's state with its rules, and not only passages."""
-        return '<memory part="' in self.text
+        """Whether the text has the project's state with its rules, or had it until it made room."""
+        return STATE in self.sources
 
 
 @dataclass(frozen=True, slots=True)

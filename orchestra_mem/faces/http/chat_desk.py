@@ -23,6 +23,7 @@ from orchestra_mem.core.search.terms import is_statement
 from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_additions import (
+    STATE,
     Addition,
     Additions,
     ChatMessage,
@@ -187,22 +188,25 @@ class ChatDesk:
     ) -> tuple[Addition, str]:
         """Select memories for the last user message; also return why none could be searched, "" if they could.
 
-        A conversation's first addition also has the project's state, and so has a later one if that had to make room.
+        A conversation's first addition also has the project's state, and so has a later one if that had to make room,
+        but not one that had none to show: all that has been recorded since may be this conversation.
         Only the first has guesses, and few, because they would fill a long conversation, and none if anything is likely
         to answer, because they divert a small model.
         """
         count = self._memory.counter.count
         # The name of a document is that of many passages.
         given = {source for each in before.values() for source in each.sources if not source.endswith(".md")}
-        has_state = any(each.has_state for each in before.values())
-        first, turn = 0 if has_state else self._settings.chat_first_tokens, self._settings.chat_turn_tokens
+        states = [each for each in before.values() if each.has_state]
+        needs_state = not any(each.text for each in states) if states else not before
+        first, turn = self._settings.chat_first_tokens if needs_state else 0, self._settings.chat_turn_tokens
         share = min(1.0, _ROOM_SHARE * room_tokens / max(1, first + turn))
         texts, sources, left = [], [], int(turn * share)
-        if not has_state:
+        if needs_state:
             self._refresh_daily()
             budget = max(0, int(first * share) - _FENCE_TOKENS)
             context = caller.view.get_orchestrator_context("chat", budget)
-            texts = [fenced(context.render(), "context")] * bool(context.tokens)
+            if context.tokens:
+                texts, sources = [fenced(context.render(), STATE)], [STATE]
         there = [*(each.text for each in before.values()), *texts]
         says, known = talk.says(there), texts_in("\n".join(there))
         found = caller.retrieving("passages")(talk.question, limit=_MOST_HITS)

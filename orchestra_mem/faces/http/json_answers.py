@@ -15,6 +15,7 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from fastapi import Depends, Query, Request
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, create_model
 from starlette.responses import JSONResponse
 
@@ -120,6 +121,9 @@ class JsonResponse(JSONResponse):
         return dump_json(to_json(content)).encode("ascii")
 
 
+_EXTRA = "Extra inputs are not permitted"  # what pydantic says
+
+
 class Given(BaseModel):
     """Base of query parameters and bodies. Unknown fields are errors, so that no misspelt filter is ignored."""
 
@@ -151,6 +155,16 @@ def shown_page(kind: Any) -> dict[int | str, Any]:
     """Describe a page of a list for OpenAPI by the type of its items."""
     page = Shape(f"{kind.__name__}Page", items=list[kind], total=int, limit=int, offset=int)
     return shown(page, words="A page of the list.")
+
+
+async def refuse_unknown(request: Request) -> None:
+    """Refuse query parameters that a route does not have. Those of a `Given` are checked with its fields."""
+    own = request.scope["route"].dependant.query_params
+    if not any(isinstance(kind := each.field_info.annotation, type) and issubclass(kind, Given) for each in own):
+        unknown = request.query_params.keys() - {each.alias for each in own}
+        faults = [{"type": "extra_forbidden", "loc": ("query", name), "msg": _EXTRA} for name in sorted(unknown)]
+        if faults:
+            raise RequestValidationError(faults)
 
 
 async def _caller(request: Request) -> Caller:

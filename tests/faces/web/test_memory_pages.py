@@ -115,14 +115,19 @@ def test_an_edit_of_lines_that_others_have_changed_is_not_lost(
     page = site.open(f"/edit/{LOG}")
     page.fill("#text", page.input_value("#text").replace("Ask Ann first.", "Ask Bob first.") + "\nMine too.\n")
     now = documents.text(LOG)
-    documents.save(LOG, now.replace("Ask Ann first.", "Ask Carl first."), expected=now)
+    carl = f"Ask Carl first.{' He knows.' * 30}"
+    documents.save(LOG, now.replace("Ask Ann first.", carl), expected=now)
     with page.expect_navigation() as told:
         page.click("button:text-is('Save')")
     assert told.value.status == 412
     assert "Not saved yet." in page.inner_text("[role=alert]")
-    assert "+Ask Carl first." in page.inner_text(".changes ins")
+    assert "both versions, one after the other" in page.inner_text("[role=alert]")  # entries in either order
+    assert f"+{carl}" in page.inner_text(".changes ins")
     assert "Ask Bob first." in page.input_value("#mine")
-    site.show(width=NARROW)
+    for width, columns in ((WIDE, 2), (NARROW, 1)):
+        site.show(width=width)
+        page_width, mine_width = (page.eval_on_selector(each, "it => it.clientWidth") for each in (".sides", "#mine"))
+        assert mine_width > 0.9 * page_width / columns
     no_serious_fault(page)
     fits(page)
     screenshot(page, "edit collides")

@@ -57,7 +57,7 @@ def _label(lines: Sequence[BlamedLine]) -> str:
     found = [line.origin for line in lines if line.text.strip()]
     writers = dict.fromkeys(origin.writer.value for origin in found)
     time = max((origin.time for origin in found if origin.time), default=None)
-    when = f' <time datetime="{time:%Y-%m-%dT%H:%MZ}">{time:%Y-%m-%d %H:%M}</time>' if time else ""
+    when = f' <time datetime="{time:%Y-%m-%dT%H:%MZ}">{local_time(time):%Y-%m-%d %H:%M}</time>' if time else ""
     operations = dict.fromkeys(each for origin in found for each in origin.operations)
     links = "".join(
         f' <a href="/original?of=op{first}">op {first}{_DASH + str(last) if last > first else ""}</a>'
