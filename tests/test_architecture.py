@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. The commit that raises a
 # limit says why, and what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 56_950,
+    "orchestra_mem": 57_005,
     "orchestra_mem/core": 14_260,
     "orchestra_mem/core/context": 1_320,
     "orchestra_mem/core/documents": 4_240,
@@ -55,13 +55,13 @@ MAX_LINES = {
     "orchestra_mem/orchestrator": 4_160,
     "orchestra_mem/tiers": 5_500,
     "orchestra_mem/stores": 1_820,
-    "orchestra_mem/adapters": 9_680,
+    "orchestra_mem/adapters": 9_700,
     "orchestra_mem/memory": 3_490,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_880,
     "orchestra_mem/compression": 1_900,
-    "orchestra_mem/faces": 7_700,
-    "tests": 38_210,
+    "orchestra_mem/faces": 7_710,
+    "tests": 38_320,
     "benchmarks": 10_130,
 }
 MAX_MODULE_LINES = 400
