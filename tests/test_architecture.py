@@ -55,7 +55,7 @@ MAX_LINES = {
     "orchestra_mem/orchestrator": 4_160,
     "orchestra_mem/tiers": 5_530,
     "orchestra_mem/stores": 1_820,
-    "orchestra_mem/adapters": 9_680,
+    "orchestra_mem/adapters": 9_700,
     "orchestra_mem/memory": 3_490,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_880,

@@ -107,7 +107,9 @@ def test_the_id_is_the_projects_own_and_goes_with_its_folder(make: Callable[...,
     assert [each["id"] for each in _files(home)] == ["8"], "what was left of the earlier folder goes as well"
 
 
-def test_a_project_is_named_by_its_name_id_or_folder(make: Callable[..., Path]) -> None:
+def test_a_project_is_named_by_its_name_id_or_folder(
+    make: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A project is found by name, id, folder or the beginning of its id; an unknown or ambiguous name is refused."""
     shop, bakery = make("shop"), make("bakery", config="project: {id: 12, name: Bread}")
     projects = Projects()
@@ -124,6 +126,10 @@ def test_a_project_is_named_by_its_name_id_or_folder(make: Callable[..., Path]) 
     ):
         projects.remove("shop")
     assert [each.label for each in projects.list()] == ["Bread", f"shop ({other})", f"shop ({shop})"]
+    monkeypatch.chdir(shop.parent)  # a folder of that name is here, but the other project may be meant
+    with pytest.raises(NotFoundError, match="'shop' matches several projects"):
+        projects.info("shop")
+    assert projects.info("./shop").path == shop
 
 
 @pytest.mark.nested

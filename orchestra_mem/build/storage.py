@@ -142,7 +142,9 @@ def open_database(
     elif copy.exists() and not moving:
         raise StorageError(
             f"the memory of {home} is on a server: set storage.url and storage.schema_name to the values given to "
-            f"`move`. To continue with {path} anyway: `orchestra-mem move --to file`"
+            "`move`"
+            + f". To use {path} as it was before: `orchestra-mem move --to file --old-place-lost`"
+            * path.exists()
         )
     else:
         database = Database(

@@ -17,8 +17,9 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from orchestra_mem.adapters.database import project_key
+from orchestra_mem.adapters.database import Database, project_key
 from orchestra_mem.adapters.database.database_copy import PACKED, former_texts, rewrite, stored_texts
+from orchestra_mem.adapters.database.project_key import left_places, moved_words
 from orchestra_mem.adapters.files import BACKUP_MARK, DocumentReader, why_read_only
 from orchestra_mem.adapters.files.reading import decode
 from orchestra_mem.adapters.search_index.inspection import IndexReport, inspect
@@ -132,7 +133,7 @@ class SecretPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedactionResult:
-    """The number of database texts and of files that were rewritten, and the paths of files that still have secrets."""
+    """The number of texts and of files that were rewritten, and what was not: files, and schemas left by moves."""
 
     texts: int
     files: int
@@ -140,18 +141,24 @@ class RedactionResult:
 
 
 def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
-    """Find secrets in the database, in all documents with their versions and archives, and in files beside them."""
+    """Find secrets in the database, in all documents with their versions and archives, and in files beside them.
+
+    The file that a move to a server left is searched too. What one left on a server is only named, as `not-searched`.
+    """
     place = Place.of(project, settings)
     with closing(open_database(place.home, settings, read_only=True)) as database:
-        redactor = _redactor(database, settings)
-        rows = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
-        former = [(f"{PACKED} {number}", text or "") for number, text in former_texts(database)]
-        if settings.storage.url and (place.home / COPIES_FILE).exists():
-            from orchestra_mem.adapters.files.working_copies import CopyHistory
+        redactor, left = _redactor(database, settings), left_places(database)
+        rows = _found_in(database, redactor)
+        rows += [(f"{each}, left by a move", {"not-searched": 1}) for each in left]
+    if settings.storage.url and (place.home / COPIES_FILE).exists():
+        from orchestra_mem.adapters.files.working_copies import CopyHistory
 
-            with closing(CopyHistory(place.home / COPIES_FILE)) as copies:
-                former += [(f"{COPIES_FILE}, {row[0]}", text) for _, text, row in copies.former()]
-    rows += [(where, redactor.counts(words_of_document(text))) for where, text in former]
+        with closing(CopyHistory(place.home / COPIES_FILE)) as copies:
+            former = [(f"{COPIES_FILE}, {row[0]}", text) for _, text, row in copies.former()]
+        rows += [(where, redactor.counts(words_of_document(text))) for where, text in former]
+    if settings.storage.url and (file := place.home / "obra.db").exists():
+        with closing(Database(file, read_only=True)) as old:
+            rows += [(f"{file.name}, left by a move, {where}", kinds) for where, kinds in _found_in(old, redactor)]
     documents = _documents(place, is_shared=bool(settings.storage.url))
     for path in (*documents, *_others(place, documents)):
         lines = Counter(redactor.places(_words_in(path)))
@@ -159,10 +166,18 @@ def find_secrets(project: Path, settings: Settings) -> list[SecretPlace]:
     return [SecretPlace(place=where, kinds=dict(kinds)) for where, kinds in rows if kinds]
 
 
-def redact_memory(project: Path, settings: Settings) -> RedactionResult:
+def _found_in(database: SqlDatabase, redactor: Redactor) -> list[tuple[str, Mapping[str, int]]]:
+    """Return the place of each text of a database, and its number of secrets by kind."""
+    found = [(text.place, redactor.counts(text.value)) for text in stored_texts(database)]
+    former = [(f"{PACKED} {number}", text or "") for number, text in former_texts(database)]
+    return found + [(where, redactor.counts(words_of_document(text))) for where, text in former]
+
+
+def redact_memory(project: Path, settings: Settings, *, left_deleted: bool = False) -> RedactionResult:
     """Replace all secrets in the database and the documents by placeholders, and delete the search index.
 
-    Files that the memory has not written, such as copies of documents, are not changed but only named.
+    Files that the memory has not written, such as copies of documents, are not changed but only named. So are schemas
+    that moves have left, until `left_deleted` says that they are gone; the file that a move has left is rewritten.
 
     Raises:
         StorageError: A write failed. Texts that were already rewritten stay so; the call can be repeated.
@@ -196,8 +211,23 @@ def redact_memory(project: Path, settings: Settings) -> RedactionResult:
             database.compact()
         # Delete the index again: a running program may have indexed a text before it was rewritten.
         _delete_index(place.home / "index")
-    left = tuple(str(path) for path in _others(place, documents) if redactor.places(_words_in(path)))
-    return RedactionResult(texts=texts, files=len(files), left=left)
+        left = left_places(database, forget=left_deleted)
+    if settings.storage.url and (file := place.home / "obra.db").exists():
+        texts += _redact_left(file, redactor)
+    left += [str(path) for path in _others(place, documents) if redactor.places(_words_in(path))]
+    return RedactionResult(texts=texts, files=len(files), left=tuple(left))
+
+
+def _redact_left(file: Path, redactor: Redactor) -> int:
+    """Rewrite the database that a move has left, which stays marked as moved; return the number of texts."""
+    with closing(Database(file)) as old:
+        with old.transaction("redact"):
+            words = moved_words(old)
+            old.refuse_writes("")
+            texts = rewrite(old, redactor.value)
+            old.refuse_writes(words)
+        old.compact()
+    return texts
 
 
 def _delete_index(folder: Path) -> None:

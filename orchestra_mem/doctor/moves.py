@@ -76,7 +76,7 @@ def move_database(
             if not left:
                 if not settings.storage.url:  # on a server, the memory has a name of its own
                     shared_name(source, given_name(settings), settings.project.name, changed=True)
-                mark_moved(source, _words(route, settings, target))  # first, as it may be refused
+                mark_moved(source, _words(route, settings, target), server_name(settings))  # first, as it may fail
             with opened.transaction("copy"):
                 if not left:
                     empty_where_left(opened, source)
@@ -85,34 +85,27 @@ def move_database(
                     mark_arriving(opened, route)
         if settings.storage.url:
             no_working_copy(place)
-        take_mark_away(opened)
+        take_mark_away(opened, server_name(target))
         if not settings.storage.url:
             working_copy(opened, place.home, target).close()
     return copied
 
 
-def reactivate(project: Path, settings: Settings, *, old_place_lost: bool = False) -> bool:
-    """Make the old database of a moved memory usable again, as well as the new; False if the memory was not moved.
+def reactivate(project: Path, settings: Settings) -> bool:
+    """Make what a move has left usable: the old database or, if the move was interrupted, the copy; False if neither.
 
-    With `old_place_lost`, make the copy of an interrupted move usable instead; False if there is none. What is recorded
-    at the old place, if that is in use after all, does not get into the copy.
-
-    Raises:
-        StorageError: The database is the target of an interrupted move, and `old_place_lost` is false.
+    What is recorded at the other place, if that is in use after all, does not get into this memory.
     """
     place = Place.of(project, settings)
     path = database_file(place.home, settings)
     if path is not None and not path.exists():
         return False
     with closing(open_database(place.home, settings, moving=True)) as database:
-        words, arriving = moved_words(database), arriving_route(database)
-        if not (arriving if old_place_lost else words):
+        if not moved_words(database):
             return False
-        if arriving and not old_place_lost:
-            raise StorageError(words)
         if path is not None:
             no_working_copy(place)  # first, as a document may refuse it
-        take_mark_away(database)
+        take_mark_away(database, server_name(settings))
     return True
 
 
@@ -123,10 +116,10 @@ def _words(route: str, old: Settings, new: Settings) -> str:
         if new.storage.url
         else "there, remove storage.url from .obra/config.yaml; no other folder can use it"
     )
-    back = "URL`, with the URL in storage.url" if old.storage.url else f"{TO_FILE}`"
+    back = "URL" if old.storage.url else TO_FILE
     return (
-        f"{_moved(route)}: {todo}. To use the old place "
-        f"again as well, with what was recorded before the move: `orchestra-mem move --to {back}"
+        f"{_moved(route)}: {todo}. If that is lost: `orchestra-mem move --to {back} --old-place-lost` uses "
+        "this place again, with what was recorded before the move"
     )
 
 

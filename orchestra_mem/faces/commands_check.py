@@ -108,18 +108,19 @@ def move(
         str | None, option("--schema NAME", "The memory's schema on the server. Default: storage.schema_name.")
     ] = None,
     old_place_lost: Annotated[
-        bool, option("--old-place-lost", "Copy nothing: use the copy that an interrupted move left there.")
+        bool, option("--old-place-lost", "Copy nothing: use what an interrupted or earlier move left there.")
     ] = False,
 ) -> CommandResult:
     """Copy the database to a PostgreSQL server, or back, and verify every row. The old database keeps its rows.
 
-    Afterwards, using the old database fails with an error that names the new place and says how to use both.
+    Afterwards, using the old database fails with an error that names the new place.
     If a move was interrupted, repeat it. Only if the old place is lost, pass --old-place-lost: if it is still in use,
     there are then two memories.
 
     Example: orchestra-mem move --to postgresql://db.example/team
     """
-    from orchestra_mem.build import load_settings
+    from orchestra_mem.build import HOME, load_settings
+    from orchestra_mem.build.storage import open_database
     from orchestra_mem.doctor.moves import TO_FILE, move_database, reactivate
 
     run.require_memory()
@@ -138,13 +139,12 @@ def move(
     note = f"{what} .obra/config.yaml now: until then the memory cannot be opened"
     is_here = (target.storage.url, target.storage.schema_name) == (settings.storage.url, settings.storage.schema_name)
     if old_place_lost:
-        if not reactivate(run.project, target, old_place_lost=True):
-            raise BadParameter("there is no copy of an interrupted move", param_hint="--old-place-lost")
+        if not reactivate(run.project, target):
+            raise BadParameter("no move has left a memory there", param_hint="--old-place-lost")
         notes = ["the old place may still be in use: what is recorded there from now on is missing here"]
         return CommandResult({}, "the memory is used there now\n", notes=notes if is_here else [*notes, note])
     if is_here:
-        if reactivate(run.project, settings):
-            return CommandResult({}, "the memory is used here again; what was recorded at the new place stays there\n")
+        open_database(run.project / HOME, settings).close()  # refuses a memory that was moved away
         raise BadParameter("the memory is already there", param_hint="--to")
     with run.steps() as tell:
         copied = move_database(run.project, settings, target, on_table=tell)
@@ -308,11 +308,14 @@ def scan(run: Invocation) -> CommandResult:
 
 @command(of=redact)
 def apply(
-    run: Invocation, yes: Annotated[bool, option("--yes", "Do not ask, even if a program has it open.")] = False
+    run: Invocation,
+    yes: Annotated[bool, option("--yes", "Do not ask, even if a program has it open.")] = False,
+    left_deleted: Annotated[bool, option("--left-deleted", "The schemas that moves have left are deleted.")] = False,
 ) -> CommandResult:
     """Replace secrets by placeholders permanently, in the database and in documents, people's lines too. Asks first.
 
-    Exits with 1 if files that the memory did not write, such as copies of documents, still contain secrets.
+    Exits with 1 if files that the memory did not write, such as copies of documents, still contain secrets, or if a
+    move has left a schema on a server: delete that, then repeat with --left-deleted.
 
     Example: orchestra-mem redact apply --yes
     """
@@ -325,7 +328,7 @@ def apply(
     question = "Programs that have this memory open may write the secrets again: end them first. Replace them now?"
     if not yes and not run.agrees(question):
         return CommandResult({"texts": 0, "files": 0}, "nothing was rewritten\n", failed=True)
-    done = redact_memory(run.project, run.settings)
+    done = redact_memory(run.project, run.settings, left_deleted=left_deleted)
     rewritten = f"{counted(done.texts, 'text')} in the database and {counted(done.files, 'file')}"
-    notes = [f"not rewritten, because this memory did not write it; delete or edit it: {path}" for path in done.left]
+    notes = [f"not rewritten; delete or edit it, see `redact apply --help`: {each}" for each in done.left]
     return CommandResult(done, f"rewritten: {rewritten}\n", failed=bool(done.left), notes=notes)

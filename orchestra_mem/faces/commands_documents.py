@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -130,6 +131,8 @@ def _resolve(memory: OrchestratorContextManager, conflict: str, *, accept: bool,
 def watch(run: Invocation) -> None:
     """Show changes to the documents as they are saved, line by line, until Ctrl-C.
 
+    Meanwhile, other folders of a memory on a server get the changes, and this folder gets theirs.
+
     Example: orchestra-mem watch
     """
     from orchestra_mem.build.storage import Place
@@ -137,7 +140,7 @@ def watch(run: Invocation) -> None:
 
     run.require_memory()
     folders = Place.of(run.project, run.settings).folders
-    try:
+    with suppress(KeyboardInterrupt), run.open() if run.settings.storage.url else nullcontext():
         texts = SeenTexts(folders)
         run.tell(f"watching {' and '.join(map(str, folders))}; Ctrl-C ends it")
         while True:
@@ -148,8 +151,7 @@ def watch(run: Invocation) -> None:
                 else:
                     run.show(views.change_view(now, found))
             time.sleep(_LOOK_S)
-    except KeyboardInterrupt:
-        run.tell("")  # the normal end of `watch`; a newline after the ^C on the terminal
+    run.tell("")  # Ctrl-C is the normal end of `watch`; a newline after the ^C on the terminal
 
 
 @command("Documents")

@@ -54,8 +54,7 @@ class Projects:
         """
         named, listed = str(which), self.list()
         folders = {Path(which).absolute(), Path(which).resolve()}
-        found = [each for each in listed if folders & {each.path, *each.copies}]
-        found = found or [each for each in listed if named in (each.id, each.name)]
+        found = [each for each in listed if folders & {each.path, *each.copies} or named in (each.id, each.name)]
         if not found and len(named) >= _LEAST_OF_ID:
             found = [each for each in listed if each.id.startswith(named)]
         if len(found) > 1:

@@ -124,7 +124,8 @@ class SharingCalls(QueryCalls):
             if old:
                 meant = tags or outdated[f"K{old[0].id}"].tags
                 data |= {REPLACES: f"op {old[0].operation}", "tags": [*meant]}
-            done = log._state(fact.kind, text, data, SHARED_LOG, found, again=again)
+            # The words of `found` may be those of the replaced entry, if a person has reworded the fact since.
+            done = log._state(fact.kind, text, data, SHARED_LOG, "" if old else found, again=again)
             try:
                 log.refresh()  # writes the fact into the document of the shared log
             except StorageError as error:

@@ -194,7 +194,8 @@ class MemoryCatalog(CatalogReader, DesignNames):
     def _changing(self, item_id: str, agent: str, call: str, *more: str) -> Iterator[MemoryItem]:
         """Yield an item to change, within a transaction; `more` are further agents whose items are written."""
         # Checked before the transaction, which would roll back the audit entry of a refusal.
-        self._check_write(agent, call, self._seen(item_id, agent).ci_source, *more)
+        with self.audit.checking(agent, call):
+            self.access.check_write(agent, (self._seen(item_id, agent).ci_source, *more))
         with self._store.changing():
             yield self._seen(item_id, agent)
 
@@ -208,7 +209,8 @@ class MemoryCatalog(CatalogReader, DesignNames):
             InvalidItemError: Fields are invalid; the error lists every fault.
             AccessDeniedError: The agent may not change the item.
         """
-        seen = self._seen(item_id, agent)
+        with self.audit.checking(agent, "update"):
+            seen = self._seen(item_id, agent)
         after = self._changed(seen, changes, author)  # its `ci_source` is needed for the access check
         with self._changing(item_id, agent, "update", after.ci_source) as before:
             if before != seen:

@@ -83,10 +83,10 @@ class AuditTrail:
 
     @contextmanager
     def checking(self, agent: str, call: str) -> Iterator[None]:
-        """Record a refusal at once if the block raises `AccessDeniedError`."""
+        """Record a refusal at once if the block raises `AccessDeniedError`, or `NotFoundError` for what is hidden."""
         try:
             yield
-        except AccessDeniedError as error:
+        except (AccessDeniedError, NotFoundError) as error:
             with self._lock:
                 self._waiting.append(self._entry(agent, call, AccessOutcome.REFUSED, (), 0, str(error)))
             self.flush()

@@ -170,7 +170,8 @@ class SharedDecisions:
             if each.origin:
                 with suppress(NotFoundError):
                     own = self.ledger.must_keep(int(each.origin[1:]))
-                    if own.status is _STANDS or each.text not in map(self._lifted, (own.text, own.found)):
+                    now, found_first = map(self._lifted, (own.text, own.found))
+                    if each.text not in (now, found_first) or (own.status is _STANDS and each.text == now):
                         continue
                     if not self.is_own(each, sharers):
                         continue

@@ -218,6 +218,24 @@ def test_what_a_project_has_superseded_is_told_and_its_successor_takes_the_place
     assert problems_of(shop) == []
 
 
+def test_what_a_person_reworded_in_its_project_is_told_and_shared_again(home: Path, opened: Open) -> None:
+    """A shared rule that its project rewords by hand is a problem, and sharing it again shares the new words."""
+    old, new = (f"Refunds must be paid within {days} days." for days in (21, 18))
+    shop, web = opened("shop", old), opened("web", "Hello.")
+    shop.refresh()
+    shop.share_decision("K1")
+    edit(shop.episodic_memory.folder / "project_state.md", ("21 days. (K1)", "18 days. (K1)"))
+    assert [fact.text for fact in shop.facts()] == [new]
+    (problem,) = problems_of(shop)
+    told = "is no longer current here; `orchestra-mem decisions share K1` replaces it with"
+    assert problem["problem"].endswith(f"{told}: {new}")
+    done = shop.share_decision("K1")
+    assert (done.is_new, done.text, [each.text for each in done.superseded]) == (True, new, [old])
+    assert part_of(web) == [f"- {new} (from shop)"]
+    assert problems_of(shop) == []
+    assert shop.share_decision("K1").is_new is False
+
+
 def test_a_moved_project_keeps_what_it_shared_and_another_of_its_name_has_no_part_in_it(
     home: Path, opened: Open, tmp_path: Path
 ) -> None:

@@ -212,8 +212,6 @@ def test_a_copy_left_by_an_interrupted_move_is_not_made_usable(tmp_path: Path, o
     unfinished = r"the move of this memory from .*obra.db on .* to schema .* was interrupted: repeat the same"
     with pytest.raises(StorageError, match=unfinished):
         machine.open()
-    with pytest.raises(StorageError, match=unfinished):
-        reactivate(machine.project, machine.settings())
     elsewhere = {**SMALL, "storage": {**on_server, "schema_name": f"{on_server['schema_name']}_b"}}
     machine.move(SMALL, elsewhere)
     with pytest.raises(StorageError, match=r"already moved: .*_b of"):
@@ -240,8 +238,8 @@ def test_a_copy_whose_old_place_is_lost_is_used_when_a_person_says_so(
         (machine.project / ".obra").mkdir()
     there = ["--to", on_server["url"], "--schema", on_server["schema_name"]] if to_server else ["--to", "file"]
     run, finish = Program(machine.project), ["-C", machine.project, "move", *there, "--old-place-lost"]
-    with pytest.raises(StorageError, match=r"was interrupted: .* If that place is lost.*`--old-place-lost`"):
-        reactivate(machine.project, machine.settings(new))
+    with pytest.raises(StorageError, match="--old-place-lost`"):
+        machine.open(config=new)
     run(*finish)
     assert "the old place may still be in use: what is recorded there from now on is missing here" in " ".join(
         run.errors.split()
@@ -250,7 +248,7 @@ def test_a_copy_whose_old_place_is_lost_is_used_when_a_person_says_so(
         assert len(memory.operations()) == 20
         assert memory.record_operation("note", {"text": "One more loaf."}).id == 21
     run(*finish, exit_code=2)
-    assert "there is no copy of an interrupted move" in " ".join(run.errors.replace("│", " ").split())
+    assert "no move has left a memory there" in " ".join(run.errors.replace("│", " ").split())
 
 
 def test_a_folder_with_documents_of_the_lost_place_is_told_how_to_use_the_copy(
@@ -259,7 +257,7 @@ def test_a_folder_with_documents_of_the_lost_place_is_told_how_to_use_the_copy(
     """Documents from a lost server are refused with the copy of an interrupted move; doing what is said opens it."""
     new = {**SMALL, "storage": {**laptop.config["storage"], "schema_name": postgres.schema()}}
     python(_KILLED, laptop.project, json.dumps(laptop.config), json.dumps(new), status=-9)
-    assert reactivate(laptop.project, laptop.settings(new), old_place_lost=True)
+    assert reactivate(laptop.project, laptop.settings(new))
     home, aside = laptop.project / ".obra", laptop.project / "aside"
     first, second = (server_name(laptop.settings(each)) for each in (laptop.config, new))
     words = f"in {first}, but .* the one in {second}: .*; to use the second, move everything in {home} but config.yaml"
@@ -292,14 +290,16 @@ def test_who_records_where_the_memory_was_moved_from_is_told(
     with desk.open() as there:
         told = moves(there, laptop.config, SMALL)
         assert re.search(r"moved from schema .* to .*obra.db on .*: there, remove storage.url from", told)
-    with pytest.raises(StorageError, match=r"old place again as well.*`orchestra-mem move --to URL`, with the URL in"):
+    with pytest.raises(StorageError, match=r"If that is lost: `orchestra-mem move --to URL --old-place-lost` uses"):
         desk.open()
     with laptop.open(config=SMALL) as here:
         assert len(here.operations()) == 2 + len(recorded)
         assert f"to schema {schema} of postgresql://" in moves(here, SMALL, other.config)
     with other.open() as here:
         assert len(here.operations()) == 2 + len(recorded)
-    with pytest.raises(StorageError, match=r"To continue with .* anyway: `orchestra-mem move --to file`"):
+    with pytest.raises(
+        StorageError, match=r"To use .* as it was before: `orchestra-mem move --to file --old-place-lost`"
+    ):
         laptop.open(config=SMALL)
     for machine in (desk, Machine(laptop.project, SMALL)):
         assert reactivate(machine.project, machine.settings())
@@ -328,7 +328,7 @@ def test_a_memory_moves_from_schema_to_schema(laptop: Machine, desk: Machine, po
 def test_a_memory_keeps_its_name_when_it_moves(tmp_path: Path, on_server: dict[str, Any]) -> None:
     """A move takes the name along, from a file those in its settings, and no other folder's name replaces it."""
     laptop, desk = (Machine.of(tmp_path, name, on_server) for name in ("laptop", "desk"))
-    in_file, there = ({**laptop.config, "storage": each} for each in ({}, on_server))
+    in_file, there = ({**laptop.config, "storage": each} for each in ({"url": ""}, on_server))
     beyond = {**there, "storage": {**on_server, "schema_name": f"{on_server['schema_name']}_b"}}
     bread = {"project": {"id": "8", "name": "Bread"}}
     laptop.open(config={**in_file, **bread}).close()
@@ -357,6 +357,70 @@ def test_an_older_copy_does_not_take_the_place_of_a_newer_memory(tmp_path: Path,
         machine.move(machine.config, SMALL)
     with closing(open_database(machine.project / ".obra", machine.settings(SMALL), moving=True)) as database:
         assert database.value("SELECT count(*) FROM operations") == 12
+
+
+def test_a_redacted_memory_moves_back_and_its_words_are_gone_from_both_places(
+    tmp_path: Path, on_server: dict[str, Any]
+) -> None:
+    """`redact` cleans the file that a move left, names a schema that a move left, and the memory still moves back."""
+    machine, hidden = Machine.of(tmp_path, "laptop", on_server), {"redaction": {"patterns": {"w": "Pilar"}}}
+    home, run = machine.project / ".obra", Program(machine.project)
+    scan: list[str | Path] = ["-C", machine.project, "redact", "scan"]
+    apply: list[str | Path] = [*scan[:-1], "apply", "--yes"]
+    in_file, there = ({**machine.config, **hidden, "storage": each} for each in ({"url": ""}, on_server))
+    with machine.open(config=SMALL) as memory:
+        memory.record_operation("message", {"role": "user", "text": "Pilar Ferrer signs every invoice."})
+        assert memory.facts()
+    machine.move(SMALL, there)
+    Machine(machine.project, there).write_settings()
+    assert "obra.db, left by a move, operations 1, data: w (1)" in run(*scan, exit_code=1)
+    run(*apply)
+    assert run(*scan) == "no secrets found\n"
+    with_words = [each.name for each in home.rglob("*") if each.is_file() and b"Pilar" in each.read_bytes()]
+    assert with_words == ["config.yaml"]
+    with machine.open(config=there) as memory:
+        memory.record_operation("decision", {"text": "Pilar closes on Sundays."})
+    assert machine.move(there, in_file)["operations"] == 2
+    Machine(machine.project, in_file).write_settings()
+    schema = server_name(machine.settings(there))
+    assert run(*scan, exit_code=1) == f"{schema}, left by a move: not-searched (1)\n"
+    run(*apply, exit_code=1)
+    assert schema in run.errors
+    machine.move(in_file, there)  # replaces those rows
+    Machine(machine.project, there).write_settings()
+    assert run(*scan) == "no secrets found\n"
+    machine.move(there, in_file)
+    Machine(machine.project, in_file).write_settings()
+    run(*apply, "--left-deleted")
+    assert run(*scan) == "no secrets found\n"
+
+
+def test_an_old_place_is_used_again_only_with_its_flag(tmp_path: Path, on_server: dict[str, Any]) -> None:
+    """No advice repeats the command that was refused; what a move left is used only with `--old-place-lost`."""
+    machine = Machine.of(tmp_path, "laptop", on_server)
+    run, in_file = Program(machine.project), Machine(machine.project, {**SMALL, "storage": {"url": ""}})
+    back: list[str | Path] = ["-C", machine.project, "move", "--to", "file"]
+    with in_file.open() as memory:
+        memory.record_operation("note", {"text": "One loaf."})
+    machine.move(in_file.config, machine.config)
+    with machine.open() as memory:
+        memory.record_operation("note", {"text": "Two loaves."})
+    with closing(open_database(machine.project / ".obra", in_file.settings(), moving=True)) as left:
+        left.refuse_writes("")
+        left.write("test", "UPDATE operations SET timestamp = timestamp + 1")
+        left.refuse_writes("moved")
+    machine.write_settings()
+    run(*back, exit_code=4)  # the file has something else, so it is not replaced
+    assert "the target already contains another memory: its table" in run.errors
+    in_file.write_settings()
+    run(*back, exit_code=4)
+    told = " ".join(run.errors.split())
+    assert "is on a server: set storage.url and storage.schema_name to the values given to `move`. To use " in told
+    assert told.endswith("as it was before: `orchestra-mem move --to file --old-place-lost`")
+    run(*back, "--old-place-lost")
+    assert "One loaf" in run("-C", machine.project, "ops")
+    assert "Two loaves" not in run("-C", machine.project, "ops")
+    run(*back, "--old-place-lost", exit_code=2)
 
 
 @pytest.mark.parametrize("sessions", [".obra/sessions", ".obra/memory/sessions"])

@@ -69,6 +69,24 @@ def test_what_is_saved_while_the_documents_are_held_is_a_fact_afterwards(laptop:
         assert "We sell rolls by the score." in [fact.text for fact in memory.facts()]
 
 
+def test_watch_carries_what_is_saved_to_the_other_machine(laptop: Machine, desk: Machine) -> None:
+    """Where `watch` runs on two machines of a memory on a server, an edit of one reaches the other's file."""
+    desk.open().close()
+    for machine in (laptop, desk):
+        machine.write_settings()
+    commands = [("-m", "orchestra_mem", "-C", machine.project, "watch") for machine in (laptop, desk)]
+    with start(*commands[0]) as here, start(*commands[1]) as there:
+        try:
+            for each in (here, there):
+                assert each.stderr is not None
+                assert "Ctrl-C ends it" in each.stderr.readline()
+            laptop.edit("on Tuesdays", "on Mondays")
+            until(lambda: "on Mondays" in desk.text())
+        finally:
+            here.kill()
+            there.kill()
+
+
 def test_what_two_people_save_at_a_time_stands(laptop: Machine, desk: Machine) -> None:
     """Simultaneous edits keep both people's lines and deletions; for a fact, the later wording holds.
 

@@ -69,11 +69,17 @@ def _named(known: Sequence[str], given: Sequence[str], folder: str, *, changed: 
     return [*((new or was) if changed else (was or new) for new, was in both), first]
 
 
-_MOVED, _ARRIVING = "moved", "arriving"
+_MOVED, _ARRIVING, _LEFT = "moved", "arriving", "left "
 
 
-def mark_moved(database: SqlDatabase, words: str) -> None:
-    """Store the message that says where the memory is now; every later write by any process fails with this message."""
+def mark_moved(database: SqlDatabase, words: str, place: str) -> None:
+    """Store the message that says where the memory is now; every later write by any process fails with this message.
+
+    `place`: The schema that is left, with its server, which the copy of the memory notes; empty for a file.
+    """
+    if place:
+        query = "INSERT INTO project_keys VALUES (?, ?) ON CONFLICT DO NOTHING"
+        database.write("copy", query, [f"{_LEFT}{place}", b""])
     _mark(database, _MOVED, words, words)
 
 
@@ -112,21 +118,34 @@ def _marks(database: SqlDatabase) -> dict[str, str]:
     return {name: bytes(value).decode() for name, value in found}
 
 
-def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
-    """Delete all rows from `target` if its memory is now in `source`, or still is; otherwise change nothing.
+def left_places(database: SqlDatabase, *, forget: bool = False) -> list[str]:
+    """Return the schemas, with their servers, in which moves have left rows; with `forget`, first forget them all."""
+    if forget:
+        database.write("project key", f"DELETE FROM project_keys WHERE name LIKE '{_LEFT}%'")
+    found = database.rows(f"SELECT name FROM project_keys WHERE name LIKE '{_LEFT}%' ORDER BY name")
+    return [name.removeprefix(_LEFT) for (name,) in found]
 
-    The rows also stay if `source` lacks the last operation in `target`, for example because it is an older copy.
+
+def empty_where_left(target: SqlDatabase, source: SqlDatabase) -> None:
+    """Take the mark of a move away from `target`, and delete all rows if its memory is now in `source`, or still is.
+
+    The rows stay if `source` lacks the last operation in `target`, for example because it is an older copy. Only
+    columns without text are compared, as a redaction rewrites texts.
     """
-    last = target.rows("SELECT * FROM operations ORDER BY id DESC LIMIT 1")
-    has_all = last == source.rows("SELECT * FROM operations WHERE id = ?", [row[0] for row in last] or [0])
-    if has_all and moved_words(target) and project_key(target) == project_key(source):
-        take_mark_away(target)
+    if not moved_words(target):
+        return
+    names = ", ".join(name for name, is_text in target.tables()["operations"].items() if not is_text)
+    last = target.rows(f"SELECT {names} FROM operations ORDER BY id DESC LIMIT 1")
+    highest = target.value("SELECT max(id) FROM operations")
+    has_all = last == source.rows(f"SELECT {names} FROM operations WHERE id = ?", [highest])
+    take_mark_away(target)
+    if has_all and project_key(target) == project_key(source):
         for table in target.tables():
             target.write("copy", f"DELETE FROM {table}")
 
 
-def take_mark_away(database: SqlDatabase) -> None:
-    """Undo `mark_moved` and `mark_arriving`, so that the memory can be written in this database."""
+def take_mark_away(database: SqlDatabase, place: str = "") -> None:
+    """Undo `mark_moved` and `mark_arriving`, so that the memory can be written in this database, at this `place`."""
     with database.transaction("copy"):
         database.refuse_writes("")
-        database.write("copy", "DELETE FROM project_keys WHERE name IN (?, ?)", [_MOVED, _ARRIVING])
+        database.write("copy", "DELETE FROM project_keys WHERE name IN (?, ?, ?)", [_MOVED, _ARRIVING, _LEFT + place])
