@@ -44,11 +44,11 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. The commit that raises a
 # limit says why, and what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 56_950,
-    "orchestra_mem/core": 14_260,
+    "orchestra_mem": 56_990,
+    "orchestra_mem/core": 14_285,
     "orchestra_mem/core/context": 1_320,
-    "orchestra_mem/core/documents": 4_240,
-    "orchestra_mem/core/facts": 2_100,
+    "orchestra_mem/core/documents": 4_260,
+    "orchestra_mem/core/facts": 2_110,
     "orchestra_mem/core/summaries": 1_320,
     "orchestra_mem/core/search": 1_850,
     "orchestra_mem/core/work": 330,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_880,
     "orchestra_mem/compression": 1_900,
     "orchestra_mem/faces": 7_700,
-    "tests": 38_210,
+    "tests": 38_300,
     "benchmarks": 10_130,
 }
 MAX_MODULE_LINES = 400

@@ -902,6 +902,25 @@ def test_bytes_that_are_not_utf_8_reword_no_fact(desk: Desk) -> None:
     assert [(fact.text, fact.author) for fact in desk.memory.facts(standing=False)] == told
 
 
+def test_no_utf_8_is_added_to_a_document_in_another_encoding(desk: Desk) -> None:
+    """A document saved as Windows-1252 is read as such, told of, and not mixed; saved as UTF-8, it catches up."""
+    desk.go_on("We decided to oil the Türen.")
+    desk.log.edit(("the Türen", "the Türen außen"))
+    desk.log.path.write_bytes(saved := desk.log.text.encode("cp1252"))
+    desk.go_on("We decided to close früher on Fridays.", times=2)
+    assert desk.log.path.read_bytes() == saved
+    assert "the file is updated with ASCII only" in desk.problems()
+    assert "We decided to oil the Türen außen." in desk.memory.get_orchestrator_context("test").render()
+    decisions = ["We decided to oil the Türen außen.", "We decided to close früher on Fridays."]
+    assert desk.says(DECISION)[-2:] == decisions
+    assert len([version for version, _ in desk.log.versions() if version.author is Author.PERSON]) <= 1
+    desk.log.path.write_bytes(saved.decode("cp1252").encode())
+    desk.go_on()
+    desk.log.has_once(*decisions)
+    assert desk.says(DECISION)[-2:] == decisions
+    assert problems_of(desk.memory) == []
+
+
 def test_what_is_pasted_below_a_rule_stays_as_it_is(desk: Desk) -> None:
     """A long log and the beginning of another block below a person's rule are no part of it."""
     log = "".join(f"row {row} of what the tool printed\n" for row in range(300))
