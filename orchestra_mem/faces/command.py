@@ -78,7 +78,7 @@ class CommandGroup(typer.core.TyperGroup):
             faults: list[Any] = getattr(error.__cause__, "errors", list)()
             error.message = fault.replace("Input should be", f"{faults[0]['input']!r} is not", 1) if faults else fault
             if ctx.parent is None and "--json" in arguments:
-                what = {"kind": "UsageError", "message": error.format_message(), "exit_code": error.exit_code}
+                what: Json = {"kind": "UsageError", "message": error.format_message(), "exit_code": error.exit_code}
                 typer.echo(readable_json({"error": what}, indent=2))
             raise
 
