@@ -113,9 +113,9 @@ def dump_json(value: Json) -> str:
         raise InvalidOperationError("data", _TOO_DEEP_HERE) from None
 
 
-def readable_json(value: Json) -> str:
-    """Serialize a checked value for people: of the characters, only those are escaped that no terminal can show."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def readable_json(value: Json, *, indent: int | None = None) -> str:
+    """Serialize a value for people, escaping only characters that no terminal can show. `indent`: Spaces per level."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=(",", ": " if indent else ":"))
     return text if text.isprintable() else _UNSHOWABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from functools import lru_cache
 
+from orchestra_mem.core.facts.safety import without_label
 from orchestra_mem.core.text import squeeze
-from orchestra_mem.types import MustKeepKind
-
-_LABEL = re.compile(rf"(?:{'|'.join(MustKeepKind)}|rule|todo|next step)s?: +(?=\S)", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4_096)
 def as_said(text: str) -> str:
     """Return what all texts in the same words have in common: not case, white space, final stop or a label of the kind.
 
-    Such a label is `Decision:` or `TODO:`.
+    Such a label is `Decision:` or `TODO:`. Full-width signs, and letters with accents apart, are the same as others.
     """
-    plain = squeeze(text)
-    label = _LABEL.match(plain)
-    return plain[label.end() if label else 0 :].rstrip(".!。 ").casefold()
+    return without_label(unicodedata.normalize("NFKC", squeeze(text)).casefold()).rstrip(".!。 ")
 
 
 def in_same_words(text: str, other: str) -> bool:

@@ -6,7 +6,6 @@ A command function declares the parameters `memory` and `run` if it needs them, 
 from __future__ import annotations
 
 import inspect
-import json
 import logging
 import os
 import re
@@ -26,7 +25,7 @@ from orchestra_mem.errors import ConfigError, OrchestraMemError, StorageError, T
 from orchestra_mem.faces.inputs import argument as argument
 from orchestra_mem.faces.inputs import complete_help
 from orchestra_mem.faces.inputs import option as option
-from orchestra_mem.serialize import to_json
+from orchestra_mem.serialize import readable_json, to_json
 from orchestra_mem.types import Json
 
 if TYPE_CHECKING:
@@ -79,8 +78,8 @@ class CommandGroup(typer.core.TyperGroup):
             faults: list[Any] = getattr(error.__cause__, "errors", list)()
             error.message = fault.replace("Input should be", f"{faults[0]['input']!r} is not", 1) if faults else fault
             if ctx.parent is None and "--json" in arguments:
-                what = {"kind": "UsageError", "message": error.format_message(), "exit_code": error.exit_code}
-                typer.echo(json.dumps({"error": what}, indent=2))
+                what: Json = {"kind": "UsageError", "message": error.format_message(), "exit_code": error.exit_code}
+                typer.echo(readable_json({"error": what}, indent=2))
             raise
 
 
@@ -299,7 +298,7 @@ class Invocation:
     @_answering()
     def print_json(self, value: Json) -> None:
         """Print one JSON document."""
-        typer.echo(json.dumps(value, indent=2))
+        typer.echo(_encoded(f"{readable_json(value, indent=2)}\n"), nl=False)
 
     def print_result(self, result: CommandResult) -> None:
         """Print the result of a command; exit with its exit code if the command failed."""

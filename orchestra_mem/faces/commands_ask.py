@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +15,7 @@ from orchestra_mem.faces import records
 from orchestra_mem.faces.command import CommandResult, Invocation, argument, command, option, recall_views, views
 from orchestra_mem.faces.inputs import LimitOption, SessionOption, SinceOption, UntilOption, agent_name, up_to
 from orchestra_mem.search_types import SearchFilter, SearchMode, Tier
+from orchestra_mem.serialize import readable_json
 from orchestra_mem.types import MustKeepKind, OperationFilter
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def context(
     notes = _lacks(found.notes)
     if not (record["text"] or explain):
         notes.append(f"nothing is recorded, or nothing fits {found.budget_tokens:,} tokens; --explain shows which")
-    return CommandResult(record, json.dumps(record["messages"], indent=2) + "\n" if messages else shown, notes=notes)
+    return CommandResult(record, readable_json(record["messages"], indent=2) + "\n" if messages else shown, notes=notes)
 
 
 def _lacks(notes: Iterable[str]) -> list[str]:

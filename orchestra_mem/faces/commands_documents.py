@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from orchestra_mem import build
 from orchestra_mem.errors import DocumentError, NotFoundError, StorageReadOnlyError, storage_error
 from orchestra_mem.faces import records
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, argument, command, option, views
-from orchestra_mem.serialize import to_object
+from orchestra_mem.serialize import readable_json, to_object
 
 if TYPE_CHECKING:
     from orchestra_mem.core.documents.shared_document import SharedDecision
@@ -147,7 +146,7 @@ def watch(run: Invocation) -> None:
             for found in texts.look():
                 now = build.utc_now()
                 if run.as_json:
-                    run.text(f"{json.dumps({'time': now.isoformat(), **to_object(found)})}\n")
+                    run.text(f"{readable_json({'time': now.isoformat(), **to_object(found)})}\n")
                 else:
                     run.show(views.change_view(now, found))
             time.sleep(_LOOK_S)

@@ -18,7 +18,7 @@ from orchestra_mem import build
 from orchestra_mem.errors import ServerError, storage_error
 from orchestra_mem.faces.command import CommandResult, Invocation, add_group, command, option
 from orchestra_mem.faces.records import Caller, written_aside
-from orchestra_mem.serialize import reject_duplicate_keys
+from orchestra_mem.serialize import readable_json, reject_duplicate_keys
 
 if TYPE_CHECKING:
     from orchestra_mem.faces.http.tokens import AccessTokens
@@ -60,7 +60,7 @@ class McpClient(StrEnum):
     def text(self, entry: dict[str, Any]) -> str:
         """Format an entry for the client's file, as JSON or TOML."""
         if self is not McpClient.CODEX:
-            return f"{json.dumps({self.section: {_NAME: entry}}, indent=2)}\n"
+            return f"{readable_json({self.section: {_NAME: entry}}, indent=2)}\n"
         lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items()]
         return f"[{self.section}.{_NAME}]\n{''.join(lines)}"
 

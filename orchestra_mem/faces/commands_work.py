@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from typer import BadParameter
 from orchestra_mem.faces import records
 from orchestra_mem.faces.command import FAILED, CommandResult, Invocation, add_group, argument, command, option, views
 from orchestra_mem.faces.inputs import up_to
+from orchestra_mem.serialize import readable_json
 from orchestra_mem.types import Author
 from orchestra_mem.work_types import WorkFilter, WorkKind, WorkStatus
 
@@ -161,7 +161,7 @@ def _talk(run: Invocation, orchestrator: Orchestrator, lines: Iterator[str]) -> 
     for line in lines:
         reply = orchestrator.execute(line)
         if reply.text:
-            run.text(f"{json.dumps(reply_record(reply)) if run.as_json else visible(reply.text)}\n")
+            run.text(f"{readable_json(reply_record(reply)) if run.as_json else visible(reply.text)}\n")
             sys.stdout.flush()
         stays_open = outcome is Outcome.ASKED and not reply.answers
         outcome = reply.outcome

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from orchestra_mem.core.documents.alignment import split_lines
 from orchestra_mem.core.documents.conflicts import mark
+from orchestra_mem.core.documents.damage import check_encoding
 from orchestra_mem.core.documents.owned_lines import free_rows, owned_keys, owned_lines
 from orchestra_mem.core.documents.signature import (
     digest,
@@ -268,6 +269,7 @@ class DocumentWriter(EditOrigins):
                 self.path(name),
             )
         if timeless(marked) != timeless(current):
+            check_encoding(self.path(name), current, marked)  # before a version is kept
             return _Plan(name=name, text=text, merged=marked, current=current, last=last)
         # The file and its author stay, but its text is recorded as written: an older text saved over it later deletes
         # nothing. For a file that a person wrote, no machine digest is recorded, so that saving the machine's last text

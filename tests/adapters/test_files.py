@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestra_mem.adapters.files import FileDocumentStore
-from orchestra_mem.errors import LockTimeoutError, StorageFullError
+from orchestra_mem.errors import DocumentError, LockTimeoutError, StorageFullError
 from orchestra_mem.types import Author, VersionReason
 from tests.memories import killing
 from tests.processes import python, start
@@ -62,12 +62,19 @@ def store(tmp_path: Path) -> FileDocumentStore:
 
 @given(text=TEXTS, then=TEXTS)
 def test_document_holds_what_was_written(tmp_path_factory: pytest.TempPathFactory, text: str, then: str) -> None:
-    """Any text, including invalid UTF-8, is read back as written, in a new document and over an old one."""
+    """Any text, including invalid UTF-8, is read back as written, in a new document and over an old one.
+
+    A mixture of encodings is refused, and the old text stays.
+    """
     folder = tmp_path_factory.mktemp("documents")
     store, path = store_in(folder), folder / "a.md"
     store.replace(path, text, expected=None, name="x")
     assert store.read(path) == text
-    store.replace(path, then, expected=text, name="x")
+    try:
+        store.replace(path, then, expected=text, name="x")
+    except DocumentError:
+        assert not then.isascii()
+        then = text
     assert store.read(path) == then
     assert temporaries(folder) == []
 
@@ -154,6 +161,19 @@ def test_append_that_fails_half_way_leaves_the_document_as_before(
     assert path.read_text() == "one\n"
     store.append(path, "two\n", name="x")
     assert path.read_text() == "one\ntwo\n"
+
+
+def test_nothing_appended_mixes_encodings(store: FileDocumentStore, tmp_path: Path) -> None:
+    """To a document in Windows-1252 only ASCII is appended; a stray byte in UTF-8 refuses nothing."""
+    path = tmp_path / "a.md"
+    path.write_bytes("Öl und Käse\n".encode("cp1252"))
+    with pytest.raises(DocumentError, match=r"a\.md is not UTF-8; save it as UTF-8; until then it is read"):
+        store.append(path, "süß\n", name="x")
+    store.append(path, "more\n", name="x")
+    assert path.read_bytes() == "Öl und Käse\nmore\n".encode("cp1252")
+    path.write_bytes("Öl und Käse\n".encode() + b"\xe9\n")
+    store.append(path, "süß\n", name="x")
+    assert path.read_bytes() == "Öl und Käse\n".encode() + b"\xe9\n" + "süß\n".encode()
 
 
 # Versions

@@ -65,6 +65,21 @@ def test_record_takes_json_from_the_argument_stdin_or_a_text(
     assert run.json("expand", "op1")["operations"][0]["data"] == data
 
 
+def test_json_is_readable_in_any_language(run: Any) -> None:
+    """With `--json` letters stand as they are; escaped are control characters, and what no encoding can hold."""
+    run(
+        "record",
+        "note",
+        "-",
+        stdin=r'{"text": "\u738b\u82b3 \u00f6lt \ud83e\uddea", "odd": "\ud800 \u009b \u2028 \u0000"}',
+    )
+    said = run("ops", "--json")
+    assert '"text": "王芳 ölt 🧪"' in said
+    assert r'"odd": "\ud800 \u009b \u2028 \u0000"' in said
+    (run.folder / "script").write_text("was ist mit 王芳?\n", encoding="utf-8")
+    assert "was ist mit 王芳?" in run("shell", "--script", "script", "--json")
+
+
 @pytest.mark.parametrize("mode", ["mask", "drop"])
 def test_a_secret_that_is_recorded_again_is_no_other_content(run: Any, mode: str) -> None:
     """A repeated record whose secret was redacted is told as recorded, not as refused, in either mode."""

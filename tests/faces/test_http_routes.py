@@ -137,6 +137,12 @@ def test_a_parameter_that_no_route_has_is_refused(served: Served, path: str) -> 
 # Operations, facts, summaries
 
 
+def test_answers_are_readable_in_any_language(served: Served) -> None:
+    """Letters stand in JSON as they are; escaped are control characters, and what no encoding can hold."""
+    served.memory.record_operation("note", {"text": "王芳 ölt \ud800 \u009b"})
+    assert '{"text":"王芳 ölt \\ud800 \\u009b"}' in served.client.get("/api/memory/operations").text
+
+
 def test_what_was_recorded_is_listed_and_expanded(served: Served) -> None:
     """Operations are listed newest first, facts expand to their operation, and faults are reported by field."""
     whole = {"type": "decision", "data": {"text": "We use mypy."}, "agent": "ann", "tokens": 7, "critical": True,

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import textwrap
+import unicodedata
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
@@ -77,12 +78,27 @@ def test_words_that_a_person_removed_or_reworded_come_back_with_no_operation(des
     desk.log.has_once("sessions in Postgres", "log in JSON")
 
 
-_RESTED = "crates must rest 24 hours", "Rule: Crates must rest 24 hours.", "Crates must rest 24 hours!"
+_LABELS = (
+    "Rule: ",
+    "Policy: ",
+    "Regel: ",
+    "Vorschrift: ",
+    "Beschluss: ",
+    "Regla: ",
+    "Règle : ",
+    "Правило: ",
+    "规则：",
+    "决定：",
+)
+_RESTED = (
+    "crates must rest 24 hours", "Crates must rest 24 hours!", "Crates must rest ２４ hours。",
+    *(f"{label}Crates must rest 24 hours！" for label in _LABELS),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("said", _RESTED)
 def test_a_stop_a_capital_or_a_label_makes_no_other_words(empty: Desk, said: str) -> None:
-    """What differs only in case, white space, final stop or label is a repetition, before and after a person's edit."""
+    """What differs only in case, white space, final stop, label or width of signs is a repetition, even of an edit."""
 
     def record(text: str) -> list[str]:
         empty.memory.record_operation("rules", {"rules": [text]}, agent="coder")
@@ -962,6 +978,39 @@ def test_bytes_that_are_not_utf_8_reword_no_fact(desk: Desk) -> None:
     desk.state.path.write_bytes(desk.state.path.read_bytes().decode("latin-1").encode())
     desk.go_on()
     assert [(fact.text, fact.author) for fact in desk.memory.facts(standing=False)] == told
+
+
+def test_no_utf_8_is_added_to_a_document_in_another_encoding(desk: Desk) -> None:
+    """A document saved as Windows-1252 is read as such, told of, and not mixed; saved as UTF-8, it catches up."""
+    desk.go_on("We decided to oil the Türen.")
+    desk.log.edit(("the Türen", "the Türen außen"))
+    desk.log.path.write_bytes(saved := desk.log.text.encode("cp1252"))
+    desk.go_on("We decided to close früher on Fridays.", times=2)
+    assert desk.log.path.read_bytes() == saved
+    assert "the file is updated with ASCII only" in desk.problems()
+    assert "We decided to oil the Türen außen." in desk.memory.get_orchestrator_context("test").render()
+    decisions = ["We decided to oil the Türen außen.", "We decided to close früher on Fridays."]
+    assert desk.says(DECISION)[-2:] == decisions
+    assert len([version for version, _ in desk.log.versions() if version.author is Author.PERSON]) <= 1
+    desk.log.path.write_bytes(saved.decode("cp1252").encode())
+    desk.go_on()
+    desk.log.has_once(*decisions)
+    assert desk.says(DECISION)[-2:] == decisions
+    assert problems_of(desk.memory) == []
+
+
+def test_decomposed_letters_make_no_line_a_persons(desk: Desk) -> None:
+    """Documents saved with decomposed letters, as by some programs of macOS, change no fact and no title."""
+    desk.work.create(WorkKind.TASK, "Süßkirschen pflücken")
+    desk.go_on("Die Öfen müssen nachts aus sein.")
+    before = desk.memory.facts(standing=False)
+    for paper in (desk.state, desk.plan):
+        paper.save(unicodedata.normalize("NFD", paper.text))
+    desk.go_on(times=2)
+    assert desk.memory.facts(standing=False) == before
+    assert [item.title for item in desk.work.items()] == ["Süßkirschen pflücken"]
+    desk.go_on(unicodedata.normalize("NFD", "Die Öfen müssen nachts aus sein."), "Die Öfen müssen nachts aus sein.")
+    assert len(desk.says(CONSTRAINT)) == len([each for each in before if each.kind is CONSTRAINT])
 
 
 def test_what_is_pasted_below_a_rule_stays_as_it_is(desk: Desk) -> None:

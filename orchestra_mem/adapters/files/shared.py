@@ -334,7 +334,7 @@ class SharedDocumentStore(FileDocumentStore):
                 if not self._brings:
                     self._bring_together()  # changed or removed since the lock was taken
                 raise DocumentConflictError(f"{path} was saved by somebody else while it was being written")
-            self._check_change(path)
+            self._check_change(path, expected or "", text)
             revision = self._share_text(shared, text, None)
             with suppress(DocumentConflictError):  # saved here meanwhile: merged at the next synchronisation
                 self._note(shared, revision, self._put_stamped(shared, text, expected, revision, name))

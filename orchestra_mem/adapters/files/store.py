@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 from orchestra_mem.adapters.files.exchange import exchange, interrupted_save, link_new, put_back, settled, staging_path
 from orchestra_mem.adapters.files.reading import DocumentReader, decode, encode, sync_folder, write_all
 from orchestra_mem.adapters.files.versions import last_sequence, read_name, scan, version_document, version_name
+from orchestra_mem.core.documents.damage import check_encoding
 from orchestra_mem.errors import (
     DocumentConflictError,
     LockTimeoutError,
@@ -106,7 +107,8 @@ class FileDocumentStore(DocumentReader):
         with telling(doing, path):
             yield
 
-    def _check_change(self, path: Path) -> None:
+    def _check_change(self, path: Path, before: str = "", after: str = "") -> None:
+        check_encoding(path, before, after)
         with suppress(FileNotFoundError):
             self.check_rights(path)
 
@@ -118,12 +120,12 @@ class FileDocumentStore(DocumentReader):
 
         Raises:
             DocumentConflictError: The document differs from `expected`, or is open for writing; the file is unchanged.
-            DocumentError: The document is a link that leads out of the memory.
+            DocumentError: The document is a link that leads out of the memory, or would become a mixture of encodings.
             StorageReadOnlyError: The document is marked as read-only.
             StorageError: The disk refused; the document is unchanged.
         """
         with self._changing("writing", path):
-            self._check_change(path)
+            self._check_change(path, expected or "", text)
             self._put(path, encode(text), expected, name)
 
     def _put(self, path: Path, ours: bytes, expected: str | None, name: str, like: Path | None = None) -> None:
@@ -213,7 +215,8 @@ class FileDocumentStore(DocumentReader):
             DocumentError, StorageError: As from `replace`.
         """
         with self._changing("appending to", path):
-            self._check_change(path)
+            before = "" if text.isascii() else self.text_of(path.read_bytes())
+            self._check_change(path, before, before + text)
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
             try:
                 size = os.fstat(descriptor).st_size

@@ -121,6 +121,8 @@ def _clipped(text: str, max_words: int) -> str:
 
 def word_count(text: str) -> int:
     """Count the words of a text; in scripts without spaces, two characters count as a word."""
+    if text.isascii():
+        return len(text.split())
     return sum(max(1, len(re.findall(f"[{UNSPACED}]", piece)) // 2) for piece in text.split())
 
 

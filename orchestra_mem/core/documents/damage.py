@@ -2,7 +2,7 @@
 
 Faulty front matter or markers are treated as text, and the machine's lines are merged next to them. A file that is in
 UTF-16, contains NUL bytes, exceeds `MOST_BYTES`, or has conflicts between texts of one ledger that git could not merge
-is left unchanged until somebody repairs it.
+is left unchanged until somebody repairs it. To one in another encoding, such as Windows-1252, only ASCII is added.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from itertools import accumulate, pairwise
 
 from orchestra_mem.core.documents.catalog_document import read_line
 from orchestra_mem.core.documents.conflicts import faults
-from orchestra_mem.core.documents.markdown import PIN, fenced_rows, front_matter_fault, without_front_matter
+from orchestra_mem.core.documents.markdown import PIN, fenced_rows, front_matter_fault, legible, without_front_matter
 from orchestra_mem.core.documents.owned_lines import owned_lines
 from orchestra_mem.core.documents.signature import signers
+from orchestra_mem.errors import DocumentError
 
 # Ten times the largest document for a context window of a million tokens; more was probably pasted by mistake.
 MOST_BYTES = 4_000_000
@@ -35,6 +36,7 @@ _NUMBER = re.compile(r"\(([KM])(\d{1,18})\)")
 _GIT_MARKER = re.compile(r"(?P<marker><{7}|>{7}|\|{7}) ")
 _AS_TEXT = "it is served as plain text"
 _LEFT = "and the file is not changed until then: new facts are only in contexts and in `orchestra-mem facts`"
+_ONLY_ASCII = "this byte is kept, and the file is updated with ASCII only"
 
 
 def text_faults(data: bytes) -> list[tuple[int, str, str]]:
@@ -87,8 +89,27 @@ def _unmerged(data: bytes) -> tuple[int, str, str] | None:
     return (*found, f"{_AS_TEXT}, {_LEFT}") if found else None
 
 
+def check_encoding(path: object, before: str, after: str) -> None:
+    """Check that a change adds no UTF-8 to a document in another encoding: no editor could read all of it any more.
+
+    Raises:
+        DocumentError: It does.
+    """
+    (odd, others), (odd_left, others_now) = _beyond_ascii(before), _beyond_ascii(after)
+    if odd > others and odd_left and others_now > others:
+        raise DocumentError(f"{path} is not UTF-8; save it as UTF-8; until then it is read, but not updated")
+
+
+def _beyond_ascii(text: str) -> tuple[int, int]:
+    """Count a text's bytes that are not UTF-8, and its other characters that are not ASCII."""
+    readable = text.encode("utf-8", "ignore").decode()
+    return len(text) - len(readable), len(readable) - len(readable.encode("ascii", "ignore"))
+
+
 def shown(data: bytes, size_bytes: int) -> str:
     """Return the readable text of a document: UTF-16 is decoded, NULs are removed, and a large document is clipped.
+
+    Bytes that are not UTF-8 are read as Windows-1252.
 
     Args:
         data: Content of the document, at least its first `SHOWN_BYTES`.
@@ -98,7 +119,7 @@ def shown(data: bytes, size_bytes: int) -> str:
     if clipped:
         data = data[:SHOWN_BYTES]
     encoding = _utf_16(data)
-    text = data.decode(encoding, "replace") if encoding else data.decode("utf-8", "surrogateescape")
+    text = data.decode(encoding, "replace") if encoding else legible(data.decode("utf-8", "surrogateescape"))
     text = text.removeprefix("\ufeff").replace("\0", "")
     if not clipped:
         return text
@@ -125,7 +146,8 @@ def _byte_faults(data: bytes) -> Iterator[tuple[int, str, str]]:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
         problem = f"is not UTF-8: 0x{data[error.start]:02x} at byte {column} of the line (Latin-1?); save it as UTF-8"
-        yield line, problem, "it is served as text, and this byte is kept"
+        odd, others = _beyond_ascii(data.decode("utf-8", "surrogateescape"))
+        yield line, problem, f"it is served as text, {'and this byte is kept' if odd <= others else _ONLY_ASCII}"
 
 
 def _second_fronts(text: str) -> Iterator[tuple[int, str]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -265,8 +266,8 @@ def legible(text: str) -> str:
 
 
 def as_typed(text: str) -> str:
-    """Undo an editor's typography, such as curly quotation marks, for comparisons."""
-    return text.translate(_TYPED)
+    """Undo an editor's typography, such as curly quotation marks or accents apart from letters, for comparisons."""
+    return unicodedata.normalize("NFC", text.translate(_TYPED))
 
 
 def is_plainer(text: str, other: str) -> bool:

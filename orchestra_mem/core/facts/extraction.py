@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestra_mem.core.catalog.tags import word_count
 from orchestra_mem.core.facts.classifier import load_table, probabilities
 from orchestra_mem.core.facts.outcomes import failure_lines, is_loop_outcome, kind_of_field, kind_of_value, says_nothing
 from orchestra_mem.core.facts.prose import (
@@ -149,7 +150,7 @@ def _of_state(field: Field) -> Iterator[_Text | Find]:
         about = f" ({field.about})" if field.about else ""
         label = "" if field.name in _SAYING_KIND and not about else f"{field.name}: "
         yield Find(kind, f"{label}{value}{about}", 1.0)
-    elif not says_nothing(value) and len(value.split()) >= 3:
+    elif not says_nothing(value) and word_count(value) >= 3:
         kind = kind_of_field(field.name)
         if kind is None or len(value) > _MAX_CHARS:
             yield _text_of(field)
@@ -332,7 +333,7 @@ def _decided_in(operation: Operation) -> Iterator[Find]:
     fields = [field for field in fields_of(operation) if field.source is not Source.OUTPUT]
     title = operation.data.get("title") if isinstance(operation.data, dict) else None
     titled = fields_of(replace(operation, data={"text": title}))
-    prose = [field for field in fields if len(field.text.split()) >= 2]
+    prose = [field for field in fields if word_count(field.text) >= 2]
     said = [field.text for field in fields if field.name == "text"]
     said += [field.text for field in (*(each for each in prose if each.name not in _REASONS), *titled, *prose)]
     if any(is_loop_outcome(field.text, field.name) for field in fields):

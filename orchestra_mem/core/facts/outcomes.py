@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from orchestra_mem.core.catalog.tags import word_count
 from orchestra_mem.types import MustKeepKind, Operation
 
 _FIELDS: tuple[tuple[MustKeepKind, str], ...] = (
@@ -78,7 +79,7 @@ def kind_of_value(name: str, value: str, *, about: str) -> MustKeepKind | None:
         return None
     if outcome is not None and named is None:
         return outcome if about or outcome is MustKeepKind.FAILURE else None
-    return named if named is not None and len(value.split()) < 3 else None
+    return named if named is not None and word_count(value) < 3 else None
 
 
 def command_of(operation: Operation) -> str:

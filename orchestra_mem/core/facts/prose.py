@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
+from orchestra_mem.core.catalog.tags import word_count
 from orchestra_mem.core.facts.outcomes import NAMES_OF_KINDS
 from orchestra_mem.core.speakers import ASKING_TYPES, PEOPLE, Voice, speaker_in, voice_in, voice_of_type
 from orchestra_mem.types import AS_GIVEN, Json, Operation
@@ -174,7 +175,7 @@ def _fields(name: str, value: str | int | float | bool, around: _Around) -> Iter
         return ()
     if key in _OUTPUT or (tool and key not in _SPEECH_OF_TOOLS):
         return (Field(Source.OUTPUT, label, value, around.about),)
-    if key in _SPEECH or not key or len(value.split()) > 1:
+    if key in _SPEECH or not key or word_count(value) > 1:
         return _said(value, label, around)
     return ()
 

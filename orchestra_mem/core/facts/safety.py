@@ -49,8 +49,8 @@ _CERTAIN = (
 _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
     (
         MustKeepKind.DECISION,
-        r"\bdeci(?:ded|sions?)|\bagreed|agreements?\b|resolutions?\b|entschieden|entscheidung|beschl[oü]ss|vereinbart|"
-        r"decisi(?:ón|ones)|acuerdos?\b|acordado|décisions?|décidé|реш(?:ени|ено|или)|决定|决议",
+        r"\bdeci(?:ded|sions?)|\bagreed|agreements?\b|resolutions?\b|entschieden|entscheidung|beschl[oüu]ss|vereinbart|"
+        r"decisi(?:ón|ones)|acuerdos?\b|acordado|décisions?|décidé|реш(?:ени|ено|или)|决定|决议|决策",
     ),
     (
         MustKeepKind.OPEN_ITEM,
@@ -60,8 +60,9 @@ _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
     ),
     (
         MustKeepKind.CONSTRAINT,
-        r"\brules?\b|constraints?|requirements?|don'?ts\b|limits?\b|regeln|vorgaben|reglas|normas|requisitos|"
-        r"règles|consignes|contraintes|правила|ограничени|требовани|规则|规定|要求|注意事项",
+        r"\brules?\b|polic(?:y|ies)|constraints?|requirements?|don'?ts\b|limits?\b|regeln|\bregel\b|vorgabe|vorschrift|"
+        r"reglas?|\bnormas?\b|requisitos|règles?|consignes?\b|contraintes|правил[ао]|ограничени|требовани|规则|规定|要求|"
+        r"注意事项",
     ),
     (
         MustKeepKind.COMPLETION,
@@ -85,12 +86,26 @@ _HEADINGS: tuple[tuple[MustKeepKind, str], ...] = (
     ),
 )
 
+# Kinds whose headings say more than the kind if they stand before a sentence: `Done: paint the shed`.
+_REPORTS = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.ROLE)
+
 
 @lru_cache(maxsize=256)
 def heading_kind(heading: str) -> MustKeepKind | None:
     """Return the kind of facts that a heading announces, or None."""
     low = heading.lower()
     return next((kind for kind, pattern in _HEADINGS if re.search(pattern, low)), None)
+
+
+@lru_cache(maxsize=1)
+def _label() -> re.Pattern[str]:
+    names = "|".join([*MustKeepKind, *(pattern for kind, pattern in _HEADINGS if kind not in _REPORTS)])
+    return re.compile(rf"\A(?:{names})\w{{0,2}} ?[:\uff1a] ?(?=\S)")
+
+
+def without_label(text: str) -> str:
+    """Return a lower-case text without a label of a fact's kind before it, such as `rule: `."""
+    return _label().sub("", text)
 
 
 @lru_cache(maxsize=1)

@@ -28,6 +28,7 @@ from orchestra_mem.faces.http.json_answers import CallerDep, Shape, shown
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.model_types import Finish, Generation, Message, Role
+from orchestra_mem.serialize import readable_json
 from orchestra_mem.settings import ServerSettings
 from orchestra_mem.types import Json
 
@@ -284,7 +285,7 @@ class _Stream(StreamingResponse):
         except ModelError as error:
             self._collected.finish, self._collected.cut = str(error), True
             # The leading newline ends an incomplete event.
-            yield f"\ndata: {json.dumps({'error': chat_error(502, str(error))})}\n\n".encode()
+            yield f"\ndata: {readable_json({'error': chat_error(502, str(error))})}\n\n".encode()
 
     async def _keep(self) -> None:
         if not self._recorded:
@@ -386,5 +387,5 @@ def as_stream(completion: Mapping[str, Any], *, with_usage: bool) -> Iterator[by
         {"choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]},
         *[{"choices": [], "usage": completion["usage"]}] * with_usage,
     ):
-        yield f"data: {json.dumps(head | event)}\n\n".encode()
+        yield f"data: {readable_json(head | event)}\n\n".encode()
     yield b"data: [DONE]\n\n"

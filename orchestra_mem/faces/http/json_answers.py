@@ -24,7 +24,7 @@ from orchestra_mem.faces.filter_times import filter_time
 from orchestra_mem.faces.records import Caller
 from orchestra_mem.memory.manager import OrchestratorContextManager
 from orchestra_mem.search_types import Reasons
-from orchestra_mem.serialize import dump_json, shown_fields, to_json
+from orchestra_mem.serialize import readable_json, shown_fields, to_json
 
 
 class Shape:
@@ -114,11 +114,11 @@ Budget = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 class JsonResponse(JSONResponse):
-    """A JSON response, serialised like `--json`. Escaped to ASCII, because texts may contain lone surrogates."""
+    """A JSON response, serialised like `--json`."""
 
     def render(self, content: Any) -> bytes:
         """Serialise the body."""
-        return dump_json(to_json(content)).encode("ascii")
+        return readable_json(to_json(content)).encode()
 
 
 _EXTRA = "Extra inputs are not permitted"  # what pydantic says
