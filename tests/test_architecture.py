@@ -53,7 +53,7 @@ MAX_LINES = {
     "orchestra_mem/core/search": 1_850,
     "orchestra_mem/core/work": 330,
     "orchestra_mem/orchestrator": 4_160,
-    "orchestra_mem/tiers": 5_500,
+    "orchestra_mem/tiers": 5_510,
     "orchestra_mem/stores": 1_820,
     "orchestra_mem/adapters": 9_700,
     "orchestra_mem/memory": 3_490,
@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_880,
     "orchestra_mem/compression": 1_900,
     "orchestra_mem/faces": 7_710,
-    "tests": 38_320,
+    "tests": 38_330,
     "benchmarks": 10_130,
 }
 MAX_MODULE_LINES = 400
