@@ -293,6 +293,7 @@ def retrieve(
     """
     _bring_up(run, memory)
     found = memory.retriever.retrieve_context(task, agents=agents or (), pattern=pattern, max_tokens=max_tokens)
+    memory.catalog.audit.recalled(agents or (), "retrieve_context", (each.source for each in found.entries))
     return CommandResult(
         found.as_dict(), found.explain() if explain else found.text,
         failed=not found.entries, notes=_lacks(found.notes),
@@ -319,6 +320,8 @@ def recommend(
         with run.open() as memory:
             _bring_up(run, memory)
             found = memory.retriever.get_recommendations(task, agents=agents or (), limit=limit)
+            sources = (each.source for _, group in found.groups() for each in group)
+            memory.catalog.audit.recalled(agents or (), "get_recommendations", sources)
     if any(found.groups()):
         return CommandResult(found.as_dict(), found.render, notes=_lacks(found.notes))
     notes = _lacks([*found.notes, "no past decision, rule, failure or similar task was found for this task"])

@@ -165,27 +165,29 @@ class AgentMemory:
     ) -> Answer:
         """See `OrchestratorContextManager.search`."""
         found = self._memory.search(query, where=self._within("search", where), mode=mode, limit=limit)
-        self._note_given("search", (hit.chunk.source for hit in found.hits))
+        self._audit.recalled([self.agent], "search", (hit.chunk.source for hit in found.hits))
         return found
 
     def retrieve_context(self, task: str, *, where: SearchFilter = EVERYTHING, **more: Any) -> RetrievedContext:
         """See `ContextRetriever.retrieve_context`."""
         where = self._within("retrieve_context", where)
         found: RetrievedContext = self._memory.retriever.retrieve_context(task, where=where, **more)
-        self._note_given("retrieve_context", (entry.source for entry in found.entries))
+        self._audit.recalled([self.agent], "retrieve_context", (entry.source for entry in found.entries))
         return found
 
     def passages(self, question: str, *, where: SearchFilter = EVERYTHING, **more: Any) -> Recalled:
         """See `ContextRetriever.passages`."""
         found: Recalled = self._memory.retriever.passages(question, where=self._within("passages", where), **more)
-        self._note_given("passages", (each.source for each in found.recollections))
+        self._audit.recalled([self.agent], "passages", (each.source for each in found.recollections))
         return found
 
     def get_recommendations(self, task: str, *, where: SearchFilter = EVERYTHING, **more: Any) -> Recommendations:
         """See `ContextRetriever.get_recommendations`."""
         where = self._within("get_recommendations", where)
         found: Recommendations = self._memory.retriever.get_recommendations(task, where=where, **more)
-        self._note_given("get_recommendations", (each.source for _, group in found.groups() for each in group))
+        self._audit.recalled(
+            [self.agent], "get_recommendations", (each.source for _, group in found.groups() for each in group)
+        )
         return found
 
     def get_orchestrator_context(
@@ -195,7 +197,7 @@ class AgentMemory:
         where = self._within("get_orchestrator_context")
         found = self._memory.get_orchestrator_context(for_operation, max_tokens, query=query, where=where)
         shown = [each for each in found.placements if each.part is Part.RECALLED and each.text]
-        self._note_given("get_orchestrator_context", (each.key.split()[1] for each in shown))
+        self._audit.recalled([self.agent], "get_orchestrator_context", (each.key.split()[1] for each in shown))
         return found
 
     def operations(self, where: OperationFilter | None = None) -> list[Operation]:
@@ -261,7 +263,3 @@ class AgentMemory:
 
     def _may_see(self, operation: Operation) -> bool:
         return self._access.sees(self.agent, operation.agent)
-
-    def _note_given(self, call: str, sources: Iterable[str]) -> None:
-        if items := tuple(dict.fromkeys(filter(is_memory_item, sources))):
-            self._audit.read(self.agent, call, items)

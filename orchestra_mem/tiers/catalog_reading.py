@@ -6,7 +6,7 @@ import hashlib
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
@@ -80,6 +80,12 @@ class AuditTrail:
             due = len(self._waiting) >= _BATCH
         if due:
             self._flush_now()
+
+    def recalled(self, agents: Iterable[str], call: str, sources: Iterable[str]) -> None:
+        """Record which items among the sources of what was recalled agents got; nothing if there are none."""
+        if items := tuple(dict.fromkeys(source for source in sources if source.startswith("mem_"))):
+            for agent in agents:
+                self.read(agent, call, items)
 
     @contextmanager
     def checking(self, agent: str, call: str) -> Iterator[None]:

@@ -202,3 +202,13 @@ def test_what_cannot_be_is_refused_in_words(stocked: Program, arguments: Sequenc
     assert _listed(stocked) == [3, 2, 1]
     if code != 2:
         assert re.search(told, stocked.json("catalog", *arguments, exit_code=code)["error"]["message"])
+
+
+def test_what_is_recalled_for_an_agent_is_in_the_audit_trail(run: Program) -> None:
+    """`retrieve` and `recommend` for an agent record the items that they gave it."""
+    run("init")
+    item = run.json("catalog", "add", "We decided to deploy on Tuesdays.", "--type", "decision", "--of", "cook")["id"]
+    assert item in str(run.json("retrieve", "deploy on Tuesdays", "--agent", "cook"))
+    run("recommend", "deploy on Tuesdays", "--agent", "cook")
+    told = [(each["call"], each["items"]) for each in run.json("audit", "--agent", "cook")]
+    assert told == [("get_recommendations", [item]), ("retrieve_context", [item])]
