@@ -75,6 +75,11 @@ if TYPE_CHECKING:
 _AT_ONCE = 500
 
 
+def _forget_purged(documents: CatalogDocuments, search: LazySearch, items: Sequence[MemoryItem]) -> None:
+    documents.forget(items)
+    search.forget_purged()
+
+
 class Wiring:
     """Creates and connects the parts of one memory.
 
@@ -201,13 +206,7 @@ class Wiring:
             lambda: self._open_search(episodic, place, state), lambda: self._words,
             lambda: os.path.exists(self.place.home / "index" / "search.db") or log.last_operation() > _AT_ONCE,
         )  # fmt: skip
-        forget = self.agents.documents.forget
-
-        def purged(items: Sequence[MemoryItem]) -> None:
-            forget(items)
-            search.forget_purged()
-
-        self.agents.catalog.purged = purged
+        self.agents.catalog.purged = partial(_forget_purged, self.agents.documents, search)
         compression = self._compression(episodic)
         item_said = WeakMethod(compression.item_said)  # the catalog is held by threads that must not hold the memory
         self.agents.catalog.on_content_changed = lambda item: said(item) if (said := item_said()) else None
