@@ -17,7 +17,8 @@ from orchestra_mem import ItemFilter, MemoryItem, OrchestratorContextManager, op
 from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.catalog_types import AuditFilter
 from orchestra_mem.compression.refiner import marked_summary
-from orchestra_mem.core.catalog.tags import create_summary, word_count
+from orchestra_mem.core.catalog.tags import create_summary
+from orchestra_mem.core.text import word_count
 from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.core.summaries.extractive import Passage
 from orchestra_mem.faces.recall_views import memory_item_lines

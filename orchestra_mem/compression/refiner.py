@@ -12,12 +12,11 @@ from datetime import datetime
 from orchestra_mem.catalog_types import ItemStatus, MemoryItem
 from orchestra_mem.compression.compressor import Compressed, MemoryCompressor, content_of
 from orchestra_mem.compression.timeouts import InterruptedGenerationError, never
-from orchestra_mem.core.catalog.tags import word_count
 from orchestra_mem.core.fact_kinds import CLOSING_ROWS
 from orchestra_mem.core.summaries.compaction import Limits
 from orchestra_mem.core.summaries.drafts import Draft, Material, check, material_of, paragraphs_of
 from orchestra_mem.core.summaries.extractive import Passage
-from orchestra_mem.core.text import split_sentences, squeeze
+from orchestra_mem.core.text import split_sentences, squeeze, word_count
 from orchestra_mem.job_types import SummaryDraft
 from orchestra_mem.ports import Clock, TokenCounter
 from orchestra_mem.stores import CatalogStore, DraftStore, EventLog, Ledger

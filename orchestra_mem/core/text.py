@@ -75,6 +75,8 @@ _JOINT = re.compile(r"[._/:@+#-]+")
 _JOINTS_AS_SPACES = bytes.maketrans(b"._/:@+#-", b"        ")  # for bytes: `str.translate` is six times slower
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CJK = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]+"
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 _LONG_WORD_CHARS = 80  # anything longer is data, not a word: it is neither split nor cached nor stemmed
 
 # Abbreviations never end a sentence; weak ones do unless a lower-case letter follows, numbered ones unless a digit.
@@ -338,6 +340,13 @@ def digest_of(*parts: str) -> str:
     # U+DFFF ends each part, because no text contains it: halves of surrogate pairs are escaped beforehand.
     joined = "".join(f"{part}\udfff" for part in parts)
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def word_count(text: str) -> int:
+    """Count the words of a text; in scripts without spaces, two characters count as a word."""
+    if text.isascii():
+        return len(text.split())
+    return sum(max(1, len(re.findall(f"[{UNSPACED}]", piece)) // 2) for piece in text.split())
 
 
 def squeeze(text: str) -> str:

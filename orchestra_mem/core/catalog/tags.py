@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from itertools import pairwise
 
-from orchestra_mem.core.search.terms import UNSPACED, exact_names, read_query, terms_of
-from orchestra_mem.core.text import STOP_WORDS, split_sentences, squeeze, stem, words
+from orchestra_mem.core.search.terms import exact_names, read_query, terms_of
+from orchestra_mem.core.text import STOP_WORDS, split_sentences, squeeze, stem, word_count, words
 
 MAX_TAGS = 8
 _MAX_TAG_CHARS = 40
@@ -117,13 +117,6 @@ def _clipped(text: str, max_words: int) -> str:
     while word_count(cut) > max_words:
         cut = cut[: len(cut) * max_words // word_count(cut)]
     return f"{cut} …" if len(cut) < len(text) else cut
-
-
-def word_count(text: str) -> int:
-    """Count the words of a text; in scripts without spaces, two characters count as a word."""
-    if text.isascii():
-        return len(text.split())
-    return sum(max(1, len(re.findall(f"[{UNSPACED}]", piece)) // 2) for piece in text.split())
 
 
 def extract_key_points(text: str) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestra_mem.core.catalog.tags import word_count
 from orchestra_mem.core.facts.classifier import load_table, probabilities
 from orchestra_mem.core.facts.outcomes import failure_lines, is_loop_outcome, kind_of_field, kind_of_value, says_nothing
 from orchestra_mem.core.facts.prose import (
@@ -25,7 +24,7 @@ from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import QUESTION, Candidate, candidates_of
 from orchestra_mem.core.identifiers import find_identifiers
 from orchestra_mem.core.speakers import Voice
-from orchestra_mem.core.text import content_stems, split_sentences
+from orchestra_mem.core.text import content_stems, split_sentences, word_count
 from orchestra_mem.types import CUT, Json, MustKeep, MustKeepKind, Operation
 
 THRESHOLD = 0.31

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from orchestra_mem.core.catalog.tags import word_count
+from orchestra_mem.core.text import word_count
 from orchestra_mem.types import MustKeepKind, Operation
 
 _FIELDS: tuple[tuple[MustKeepKind, str], ...] = (

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from orchestra_mem.core.catalog.tags import word_count
 from orchestra_mem.core.facts.outcomes import NAMES_OF_KINDS
 from orchestra_mem.core.speakers import ASKING_TYPES, PEOPLE, Voice, speaker_in, voice_in, voice_of_type
+from orchestra_mem.core.text import word_count
 from orchestra_mem.types import AS_GIVEN, Json, Operation
 
 MAX_DEPTH = 8

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import chain
 
 from orchestra_mem.core.identifiers import find_identifiers
-from orchestra_mem.core.text import STOP_WORDS, stem, words
+from orchestra_mem.core.text import STOP_WORDS, UNSPACED, stem, words
 from orchestra_mem.search_types import Chunk, IndexedText, Terms
 
 ANALYSIS_VERSION = "5"
@@ -30,8 +30,6 @@ _MAX_EMBEDDED_CHARS = 32_000  # chunks are far shorter; of other texts the begin
 
 # Scripts without spaces between words, with their combining marks: Han, kana, Thai, Lao, Burmese, Khmer. Hangul too,
 # as its spaces do not separate endings.
-UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
-UNSPACED += "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 _PAIRED_RUN = f"([{UNSPACED}]+)"  # compiled at the first use, because compiling it is slow
 # Indic and Tibetan letters with their vowel signs, which `\w` leaves out.
 _MARKS = re.compile("[\u0900-\u0dff\u0f00-\u0fff]")
