@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. The commit that raises a
 # limit says why, and what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 56_950,
+    "orchestra_mem": 57_000,
     "orchestra_mem/core": 14_260,
     "orchestra_mem/core/context": 1_320,
     "orchestra_mem/core/documents": 4_240,

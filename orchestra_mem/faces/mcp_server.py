@@ -109,7 +109,7 @@ class MemoryTools:
         return self._text(build("mcp", max_tokens - _FENCE_TOKENS, query=query).render(), "context", max_tokens)
 
     def record(
-        self, type: Annotated[Name, Field(description="The type of the operation, for example decision.")],
+        self, type: Annotated[Name, Field(description="Its type, such as decision, rule or todo.")],
         data: Annotated[JsonValue, Field(description="What was done: text or JSON; JSON within text is parsed.")],
         agent: Annotated[Name | None, Field(description="Who did it.")] = None,
         key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None,
