@@ -45,7 +45,7 @@ LAYERS: dict[str, tuple[str, str]] = {
 # limit says why, and what was taken away elsewhere.
 MAX_LINES = {
     "orchestra_mem": 57_000,
-    "orchestra_mem/core": 14_260,
+    "orchestra_mem/core": 14_280,
     "orchestra_mem/core/context": 1_320,
     "orchestra_mem/core/documents": 4_240,
     "orchestra_mem/core/facts": 2_100,

@@ -25,7 +25,7 @@ from orchestra_mem.core.facts.prose import TICK, Field, Source, fields_of, outpu
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import QUESTION, Candidate, candidates_of
 from orchestra_mem.core.identifiers import find_identifiers
-from orchestra_mem.core.speakers import Voice
+from orchestra_mem.core.speakers import Voice, with_speaker
 from orchestra_mem.core.text import content_stems, split_sentences
 from orchestra_mem.types import CUT, Json, MustKeep, MustKeepKind, Operation
 
@@ -55,7 +55,6 @@ _REPORTED = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.INSIGHT
 _SAYING_KIND = frozenset("decision decisions rule rules constraint constraints failure failures".split())
 _REASONS = ("reason", "rationale", "why", "because")
 _SOFT = re.compile(r"[,;:\u2014\u2013\uff0c\uff1b]\s*|\s-\s+")
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|ma|я|мой|моя)\b|我", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, 
 
     Prose is classified sentence by sentence; tool output is searched for failures only. A fact's text is a verbatim
     passage of a field, with two additions: a short value comes with its subject and its field's name, unless that only
-    names the kind (`status: failed (Password hashing)`), and a role in the first person comes after `Speaker: `.
+    names the kind (`status: failed (Password hashing)`), and `Speaker: ` precedes a role or rule in the first person.
     """
     read = [list(_read(operation)) for operation in operations]
     found = iter(_classify([text for parts in read for text in parts if isinstance(text, _Text)]))
@@ -251,10 +250,8 @@ def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
     item = candidate.listed is not None or "bullet" in candidate.sentence.circumstances
     points = not item and len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
     if points and 0 < len(candidate.before) <= _MAX_CHARS:
-        return f"{candidate.before} {text}"
-    if kind is MustKeepKind.ROLE and field.speaker and _FIRST_PERSON.search(text):
-        return f"{field.speaker}: {text}"
-    return text
+        text = f"{candidate.before} {text}"
+    return with_speaker(text, field.speaker, kind)
 
 
 def _clip(sentence: str) -> str:
@@ -334,19 +331,19 @@ def _stated_in(operation: Operation, kind: MustKeepKind) -> Iterator[Find]:
     then a reason. An open item of an operation that tells success is done.
     """
     fields = [field for field in fields_of(operation) if field.source is not Source.OUTPUT]
-    said = [field.text for field in fields if field.name == "text"]
+    said = [field for field in fields if field.name == "text"]
     if kind is MustKeepKind.DECISION:
         title = operation.data.get("title") if isinstance(operation.data, dict) else None
         titled = fields_of(replace(operation, data={"text": title}))
         prose = [field for field in fields if len(field.text.split()) >= 2]
-        said += [field.text for field in (*(each for each in prose if each.name not in _REASONS), *titled, *prose)]
+        said += [*(each for each in prose if each.name not in _REASONS), *titled, *prose]
     elif kind is MustKeepKind.OPEN_ITEM and has_succeeded(operation):
         kind = MustKeepKind.COMPLETION
     if any(is_loop_outcome(field.text, field.name) for field in fields):
         return
-    text = next((each for each in said if not says_nothing(each) and any(map(str.isalnum, each))), "")
-    if text and not is_loop_outcome(text, "decision"):
-        yield Find(kind, _clip(split_sentences(text)[0]), 1.0)
+    told = next((each for each in said if not says_nothing(each.text) and any(map(str.isalnum, each.text))), None)
+    if told and not is_loop_outcome(told.text, "decision"):
+        yield Find(kind, with_speaker(_clip(split_sentences(told.text)[0]), told.speaker, kind), 1.0)
 
 
 def _must_keeps(finds: Sequence[Find], operation: int, timestamp: datetime) -> tuple[MustKeep, ...]:
