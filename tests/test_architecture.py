@@ -61,7 +61,7 @@ MAX_LINES = {
     "orchestra_mem/retrieval": 1_880,
     "orchestra_mem/compression": 1_900,
     "orchestra_mem/faces": 7_700,
-    "tests": 38_210,
+    "tests": 38_320,
     "benchmarks": 10_130,
 }
 MAX_MODULE_LINES = 400
