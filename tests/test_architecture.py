@@ -56,7 +56,7 @@ MAX_LINES = {
     "orchestra_mem/tiers": 5_500,
     "orchestra_mem/stores": 1_820,
     "orchestra_mem/adapters": 9_680,
-    "orchestra_mem/memory": 3_490,
+    "orchestra_mem/memory": 3_500,
     "orchestra_mem/home": 380,
     "orchestra_mem/retrieval": 1_880,
     "orchestra_mem/compression": 1_900,
