@@ -52,7 +52,7 @@ MAX_LINES = {
     "orchestra_mem/core/summaries": 1_320,
     "orchestra_mem/core/search": 1_850,
     "orchestra_mem/core/work": 330,
-    "orchestra_mem/orchestrator": 4_160,
+    "orchestra_mem/orchestrator": 4_180,
     "orchestra_mem/tiers": 5_500,
     "orchestra_mem/stores": 1_830,
     "orchestra_mem/adapters": 9_680,
