@@ -200,5 +200,5 @@ def _data(nature: str, speaker: str, lines: Sequence[Line]) -> tuple[str, Json]:
 
 def meets(passage: str, line: Line) -> bool:
     """Check whether a passage and a line tell the same, that is, whether one contains the other."""
-    passage, core = _BLANKS.sub(" ", passage), line.core
+    passage, core = _BLANKS.sub(" ", passage).removeprefix(f"{line.speaker}: "), line.core
     return bool(core) and (core in passage or (len(passage) >= len(core) / 2 and passage.strip(" .…") in core))

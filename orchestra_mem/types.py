@@ -210,11 +210,6 @@ class MustKeep:
         return (*self.former, *filter(None, [self.found]), self.text)
 
     @property
-    def passage(self) -> str:
-        """The passage of the operation, without the mark of a cut."""
-        return (self.found or self.text).removesuffix(CUT)
-
-    @property
     def rank(self) -> tuple[bool, float, int]:
         """The importance, as a key to sort by: facts in a person's words are above all others, then weight counts."""
         return self.author is Author.PERSON, self.weight, self.id

@@ -209,8 +209,8 @@ class WorkTracker(Protocol):
     def together(self) -> AbstractContextManager[list[WorkEvent]]:
         """Apply all changes of the block, or none if it raises. Yields a list that holds their events afterwards."""
 
-    def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Record which operation caused the changes with these event ids."""
+    def attribute(self, events: Sequence[int], operation: int, author: Author | None = None) -> None:
+        """Record which operation caused the changes with these event ids and, if given, who asked for it."""
 
     def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
         """Return changes without an operation that are at least `older_than` old, oldest first."""

@@ -56,6 +56,24 @@ def test_a_context_with_room_for_all_decisions_shows_each_once(tmp_path: Path, b
     assert {number: shown.count(f"report {number} in") for number in range(40)} == dict.fromkeys(range(40), 1)
 
 
+@pytest.mark.parametrize("budget", range(150, 500, 25))
+def test_insights_get_what_decisions_leave_of_a_small_context(tmp_path: Path, budget: int) -> None:
+    """A context that lacks a decision has no list of insights, which stands before the decisions."""
+    texts = {
+        "insight": "We found out that plank {n} dries in {n} weeks if the window is open at night.",
+        "decision": "We decided to cut plank {n} to 2{n} centimetres.", "rule": "Never store plank {n} in the cellar.",
+        "role": "Ann {n} is responsible for plank {n}.", "todo": "Order the glue for plank {n}.",
+    }  # fmt: skip
+    with open_memory(tmp_path) as memory:
+        for number in range(3):
+            for kind, text in texts.items():
+                memory.record_operation(kind, {"text": text.format(n=number)})
+        memory.refresh()
+        shown = memory.get_orchestrator_context("next", budget).render()
+    lacks = [number for number in range(3) if texts["decision"].format(n=number) not in shown]
+    assert not (lacks and "## Insights" in shown)
+
+
 def test_a_context_shows_a_text_once(tmp_path: Path, clock: Clock) -> None:
     """A rule recorded as a decision, or a fact beside its operation or in a summary, is in a context once, in any."""
     said = {

@@ -314,7 +314,7 @@ class Wiring:
             model=self.model, open_tools=lambda: self._open_tools(episodic), log=self.log, ledger=self.ledger,
             queue=JobQueue(database), drafts=DraftStore(database), trials=TrialLog(database),
             auto=self.settings.compression.auto and self.model is not None and not self.read_only,
-            doubts=self.models.doubts,
+            clock=self.clock, doubts=self.models.doubts,
         )  # fmt: skip
 
     def _open_tools(self, episodic: EpisodicMemoryManager) -> ModelTools:

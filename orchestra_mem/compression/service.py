@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from orchestra_mem.errors import ModelError, NotFoundError, StorageError
 from orchestra_mem.job_types import Job, JobState, SummaryDraft, Trial, TrialVerdict
+from orchestra_mem.ports import Clock
 from orchestra_mem.stores import DraftStore, EventLog, JobQueue, Ledger, TrialLog
 from orchestra_mem.types import EXTRACTIVE, Json, Session, Summary
 
@@ -80,6 +81,7 @@ class Compression:
     drafts: DraftStore
     trials: TrialLog
     auto: bool
+    clock: Clock
     doubts: Callable[[], Sequence[str]]
 
     @cached_property
@@ -219,7 +221,7 @@ class Compression:
         for trial in self.trials.trials(limit=_LOOKED_THROUGH):
             trials.setdefault(trial.subject, trial)
         drafts = {draft.summary: draft for draft in self.drafts.drafts()}
-        jobs = {job.subject: job for job in self.queue.jobs()}
+        jobs = {job.subject: job for job in (*self.queue.jobs(), *self.queue.jobs_left(self.clock()))}
         return [
             SummaryHistory(summary=each, trial=trials.get(name), draft=drafts.get(each.id), job=jobs.get(name))
             for each in summaries

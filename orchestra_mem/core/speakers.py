@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from orchestra_mem.types import Json, Operation
+from orchestra_mem.types import CUT, Json, MustKeep, MustKeepKind, Operation
 
 PEOPLE = frozenset("user human person developer system".split())
 """Roles of people. Whoever writes a system prompt or a developer's message is one."""
@@ -15,6 +15,9 @@ ASKING_TYPES = frozenset({"nl_command", "user_message"})
 _MODEL_TYPES = re.compile(r"(?:^|_)(?:assistant|llm|model_(?:message|response|output|reply)|thinking)(?:_|$)")
 _NAMES = ("speaker", "author", "user", "from", "sender", "name", "who")
 _MAX_NAME_CHARS = 40
+_FIRST_PERSON = r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|ma|я|мой|моя)\b|我"
+_SAYS_I = re.compile(_FIRST_PERSON, re.IGNORECASE)
+_NAMED = re.compile(rf"\A[^:\n]{{1,{_MAX_NAME_CHARS}}}: (?=.*(?:{_FIRST_PERSON}))", re.IGNORECASE | re.DOTALL)
 _COMMIT_TYPES = re.compile(r"(?:^|_)commits?(?:_|$)")
 _COMMIT_KEYS = frozenset({"hash", "sha", "commit", "files", "files_changed"})
 
@@ -63,6 +66,17 @@ def speaker_in(value: dict[str, Json]) -> str:
         if isinstance(name, str) and 0 < len(name) <= _MAX_NAME_CHARS and "\n" not in name:
             return name.strip()
     return ""
+
+
+def with_speaker(text: str, speaker: str, kind: MustKeepKind) -> str:
+    """Put a speaker's name before a role or rule in the first person, unless it only names a role such as `user`."""
+    is_of_one = kind in (MustKeepKind.ROLE, MustKeepKind.CONSTRAINT) and _SAYS_I.search(text) is not None
+    return f"{speaker}: {text}" if is_of_one and speaker and speaker.lower() not in PEOPLE else text
+
+
+def passage_of(fact: MustKeep) -> str:
+    """Return the passage of the operation that states a fact, without the mark of a cut and its speaker's name."""
+    return _NAMED.sub("", (fact.found or fact.text).removesuffix(CUT))
 
 
 def voice_of(operation: Operation) -> Voice:

@@ -162,13 +162,14 @@ def facts(
     memory: OrchestratorContextManager,
     kind: Annotated[MustKeepKind | None, option("--kind KIND", "Only of this kind.")] = None,
     every: Annotated[bool, option("--all", "Include facts that are superseded, removed or done.")] = False,
+    since: SinceOption = None,
     limit: LimitOption = 50,
 ) -> CommandResult:
     """List the facts that summaries must keep: decisions, rules, roles, failures, completions, open items, insights.
 
-    Example: orchestra-mem facts --kind decision --all
+    Example: orchestra-mem facts --kind decision --since Monday
     """
-    found = memory.facts(kind, standing=not every, limit=limit or None)
+    found = memory.facts(kind, standing=not every, since=since, limit=limit or None)
     return CommandResult(found, lambda: views.facts_view(found), notes=up_to(found, limit))
 
 

@@ -51,7 +51,7 @@ def init(run: Invocation) -> CommandResult:
 @command("Record")
 def record(
     run: Invocation,
-    operation_type: Annotated[str, argument("TYPE", "Its type, for example decision.", callback=not_blank)],
+    operation_type: Annotated[str, argument("TYPE", "Its type, such as decision, rule or todo.", callback=not_blank)],
     data: Annotated[str | None, argument("DATA", "JSON; - reads it from stdin.")] = None,
     text: Annotated[str | None, option("--text TEXT", 'For the data {"text": TEXT}; - reads it from stdin.')] = None,
     tokens: Annotated[

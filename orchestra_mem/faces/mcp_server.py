@@ -109,7 +109,7 @@ class MemoryTools:
         return self._text(build("mcp", max_tokens - _FENCE_TOKENS, query=query).render(), "context", max_tokens)
 
     def record(
-        self, type: Annotated[Name, Field(description="The type of the operation, for example decision.")],
+        self, type: Annotated[Name, Field(description="Its type, such as decision, rule or todo.")],
         data: Annotated[JsonValue, Field(description="What was done: text or JSON; JSON within text is parsed.")],
         agent: Annotated[Name | None, Field(description="Who did it.")] = None,
         key: Annotated[Name | None, Field(description="A second operation with the same key is not recorded.")] = None,
@@ -140,10 +140,10 @@ class MemoryTools:
     def facts(
         self, kind: MustKeepKind | None = None,
         every: Annotated[bool, Field(description="Include facts that no longer apply.")] = False,
-        limit: Limit = 20, offset: Offset = 0, max_tokens: MaxTokens = 1_500,
+        limit: Limit = 20, offset: Offset = 0, max_tokens: MaxTokens = 1_500, since: Since = None,
     ) -> str:  # fmt: skip
         """List facts of all kinds or one, such as decisions, newest first. Costs about 30 tokens an entry."""
-        found = self._caller.view.facts(kind, standing=not every)[::-1][offset : offset + limit + 1]
+        found = self._caller.view.facts(kind, standing=not every, since=since)[::-1][offset : offset + limit + 1]
         return self._entries([*map(_fact, found)], "facts", limit, offset, max_tokens)
 
     def expand(

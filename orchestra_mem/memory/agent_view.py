@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestra_mem.catalog_types import GLOBAL, Injection, ItemStatus, MemoryItem
@@ -221,13 +222,14 @@ class AgentMemory:
         return self._memory.find_session(session_id)
 
     def facts(
-        self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
-    ) -> list[MustKeep]:
+        self, kind: MustKeepKind | None = None, *, standing: bool = True, since: datetime | None = None,
+        limit: int | None = None,
+    ) -> list[MustKeep]:  # fmt: skip
         """See `OrchestratorContextManager.facts`."""
         if not self._is_strict:
-            return self._memory.facts(kind, standing=standing, limit=limit)
+            return self._memory.facts(kind, standing=standing, since=since, limit=limit)
         visible = {each.id for each in self.operations()}
-        found = [fact for fact in self._memory.facts(kind, standing=standing) if fact.operation in visible]
+        found = [each for each in self._memory.facts(kind, standing=standing, since=since) if each.operation in visible]
         return found if limit is None else found[max(0, len(found) - limit) :]
 
     def expand(self, reference: str | int) -> Expansion:

@@ -63,6 +63,8 @@ _FACTS_FIRST = 1e12
 # Least lines of a shortened section: one line of a list of facts makes sense alone, one of another text does not.
 _LEAST_FACT_LINES, _LEAST_LINES = 1, 8
 _MOST_FORMS = 60
+# Sections that get room after what holds in all others: what is done, and what was found out.
+_SHOWN_LATER = (MustKeepKind.COMPLETION, MustKeepKind.INSIGHT)
 FACT_NUMBER = re.compile(r"\(K(\d{1,18})\)")
 _FINISHED = re.compile(r"\s*[-*+] \[(?:[xX]\]|[ ]\] ~~)")  # a work item's line
 _NO_CHARACTER = re.compile("[\ud800-\udfff]")
@@ -95,8 +97,8 @@ def document_items(name: DocumentName, part: Part, blocks: Sequence[Block], weig
             key = f"{name.value}/{block.title or 'text'}"
             item = _item(key, part, tuple(text for text, _ in forms), priority, block, f"{name.value}.md:{block.line}")
             valid = sum(holds for _, holds in forms)
-            is_past = kind is MustKeepKind.COMPLETION or block.title.lower() == "statistics"
-            item = replace(item, valid=0 if is_past else None if valid == len(forms) else valid)
+            is_later = kind in _SHOWN_LATER or block.title.lower() == "statistics"
+            item = replace(item, valid=0 if is_later else None if valid == len(forms) else valid)
             is_rules = kind is MustKeepKind.CONSTRAINT and not item.pinned
             items.append(replace(item, pinned=True, pinned_for="rules") if is_rules else item)
     return named_apart(items)

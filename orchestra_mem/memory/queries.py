@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from orchestra_mem.core.context.window import MAX_POINTS, UsageEvent, UsagePoint, past_usage
@@ -160,9 +161,12 @@ class QueryCalls(HistoryCalls):
         return [f"[{hit.chunk.source}{hit.doubt}] {' '.join(hit.chunk.text.split())}" for hit in hits]
 
     def facts(
-        self, kind: MustKeepKind | None = None, *, standing: bool = True, limit: int | None = None
-    ) -> list[MustKeep]:
+        self, kind: MustKeepKind | None = None, *, standing: bool = True, since: datetime | None = None,
+        limit: int | None = None,
+    ) -> list[MustKeep]:  # fmt: skip
         """Return the newest `limit` facts (None: all), oldest first: of one `kind` or all, if `standing` only active.
+
+        With `since`, only those of operations and edits from that time on.
 
         Raises:
             ValueError: There is no such kind, or the limit is negative.
@@ -172,7 +176,7 @@ class QueryCalls(HistoryCalls):
         kinds = () if kind is None else (MustKeepKind(kind),)
         status = MustKeepStatus.STANDING if standing else None
         with self._all_extracted():
-            return self._parts.ledger.must_keeps(kinds=kinds, status=status, limit=limit)
+            return self._parts.ledger.must_keeps(kinds=kinds, status=status, since=since, limit=limit)
 
     def extract_facts(self) -> None:
         """Extract the facts of all new operations, and read people's edits of facts; `facts` does so by itself."""

@@ -18,7 +18,7 @@ from orchestra_mem.orchestrator.intents import ASKS, TELLING, Action
 from orchestra_mem.orchestrator.intents.slots import ENGLISH, KIND_WORDS, NUMBER_WORDS
 from orchestra_mem.orchestrator.talk import Effect, Happening, Outcome, Reply, Talk, shown
 from orchestra_mem.serialize import local_day
-from orchestra_mem.types import SHOWN, Json, Operation, OperationFilter, SessionStatus
+from orchestra_mem.types import SHOWN, Author, Json, Operation, OperationFilter, SessionStatus
 from orchestra_mem.work_types import WorkEvent, WorkItem, WorkKind, WorkStatus, WorkTracker
 
 LINE, TASK = "nl_command", "task_execution"
@@ -67,16 +67,16 @@ class Journal:
     ) -> Reply:  # fmt: skip
         """Record a line with its answer (or `data`) as the cause of changes; return the reply with the operation id."""
         recorded = {**(data if data is not None else line_record(reply)), **_spoken_of(reply.effects, bool(changes))}
-        return replace(reply, operation=self.record_changes(kind, recorded, changes).id)
+        return replace(reply, operation=self.record_changes(kind, recorded, changes, author=Author.PERSON).id)
 
     def record_changes(
         self, kind: str, data: dict[str, Json], changes: Sequence[WorkEvent], tokens_used: int | None = None,
-        key: str | None = None,
+        key: str | None = None, author: Author | None = None,
     ) -> Operation:  # fmt: skip
         """Record an operation as the cause of changes of work. With an idempotency `key` it is recorded once."""
         operation = self.memory.record_operation(kind, data, tokens_used, agent=self.agent, idempotency_key=key)
         if changes:
-            self.tracker.attribute([event.id for event in changes], operation.id)
+            self.tracker.attribute([event.id for event in changes], operation.id, author)
         return operation
 
     def record_unattributed_changes(self) -> None:

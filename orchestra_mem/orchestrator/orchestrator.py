@@ -49,6 +49,7 @@ from orchestra_mem.types import Operation
 from orchestra_mem.work_types import OPEN_STATUSES, WorkEvent, WorkFilter, WorkItem, WorkTracker
 
 _MOST_TITLES = 300
+_OF_FACTS = re.compile(r"(?i)\b(?:rules?|decisions?|decided?|learn(?:ed|t)?)\b")
 _MOST_NAMED = 50
 _LONGEST = 2_000
 _ANSWER_TIMEOUT_S = 30.0
@@ -182,7 +183,9 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
             return None
         if named := resolving.resolve_line(line, talk).items:
             return Intent(action=Action.STATUS, target=", ".join(f"#{item.id}" for item in named))
-        return Intent(action=Action.LIST, sure=0) if resolving.persons_in(line, self.tracker) else None
+        if not resolving.persons_in(line, self.tracker):
+            return None
+        return Intent(action=Action.RECENT if _OF_FACTS.search(line) else Action.LIST, sure=0)
 
     def _read(self, line: str) -> Parsed:
         items = self.tracker.items(WorkFilter(statuses=OPEN_STATUSES, limit=_MOST_TITLES))
@@ -262,6 +265,7 @@ class Orchestrator(RejectsDesignArguments, use="Orchestrator(open_memory(project
                 return replace(reply, outcome=Outcome.ENDED, text="Until next time.")
             goes_on = intent.action is Action.RESUME and not self._commands.resume_changes_items(intent, resolver)
             if intent.action in ASKS or goes_on:
+                resolving.check_period(intent, line, self._clock())
                 answer = self._answers.actions[intent.action](intent, resolver, line)
                 answered = replace(reply, outcome=Outcome.ANSWERED, text=answer.text, effects=answer.effects)
                 return self._journal.record(answered)

@@ -16,10 +16,12 @@ from orchestra_mem.core.facts.candidates import HOLDING
 from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.extraction import find_in_text
 from orchestra_mem.core.facts.safety import safety_kind
+from orchestra_mem.core.periods import unread_period
 from orchestra_mem.core.text import words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, TELLING, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.grammar import ITEM, as_command
+from orchestra_mem.orchestrator.intents.languages import is_foreign
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
 from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
@@ -33,6 +35,7 @@ MOST_SIFTED = 500
 """Number of items of the backlog, from the first on, that are filtered in memory."""
 _SURELY_NAMED = 0.6
 _QUOTES = ('"', "\u201d")  # behind one of these, a title has ended
+_ASSIGNS = re.compile(r"(?i)\s*assign\b(?!.*\bto\b)")
 _UNDER = re.compile(r"(?i)\b(?:to|under|in|into|of|on|for|below) $")
 _JOINS = re.compile(r"(?i),? (?:and|&) |, ?")
 
@@ -250,11 +253,21 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
     return dict(islice(found.items(), _MOST))
 
 
+def check_period(intent: Intent, line: str, now: datetime) -> None:
+    """Check that the time that a question without a target asks for is known. Raises `Unclear`."""
+    # Of a line in another language, the value is the period in English.
+    asks_time = intent.action in (Action.RECENT, Action.LIST) and not intent.target
+    if asks_time and (unread := unread_period(intent.value if is_foreign(line) else line, now)):
+        raise Unclear(f'I do not know the period "{unread}"; name it like "last week" or "14 September".')
+
+
 def sensible(line: str, parsed: Parsed) -> Parsed:
     """Leave out what is near a doubtful destructive reading and, if the line is a question, what changes something.
 
     A destructive command that is only the nearest one to a line without a reading is doubtful, too.
     """
+    if _ASSIGNS.match(line) and not any(intent.value for intent in parsed.intents):  # which would unassign
+        return replace(parsed, intents=(), nearest=(f"{line.strip()} to me",))
     nearest = read_line(parsed.nearest[0]).intents if parsed.nearest and not parsed.intents else ()
     is_doubtful = bool(nearest) or min((intent.sure for intent in parsed.intents), default=1) < _SURE
     if _takes_away(parsed.intents or nearest) and is_doubtful:

@@ -12,6 +12,7 @@ from orchestra_mem.core.facts.candidates import UNFINISHED
 from orchestra_mem.core.search.chunking import chunk_fact
 from orchestra_mem.core.search.echoes import plain_words
 from orchestra_mem.core.search.terms import is_statement
+from orchestra_mem.core.speakers import passage_of
 from orchestra_mem.core.text import split_sentences
 from orchestra_mem.search_types import Chunk, Hit, Tier
 from orchestra_mem.stores import Ledger
@@ -126,7 +127,7 @@ def _replaced_by(text_of_hit: str, facts: Sequence[MustKeep], later: Mapping[int
         now = fact
         for _ in range(_MOST_IN_TURN):
             now = later.get(now.superseded_by, now) if now.status in _REPLACED else now
-        text = plain_words(fact.passage)
+        text = plain_words(passage_of(fact))
         if now.status is MustKeepStatus.STANDING and plain_words(now.text) != text:
             by = now
         elif now is fact and fact.status is MustKeepStatus.REMOVED:
@@ -143,7 +144,7 @@ def _is_settled(text_of_hit: str, facts: Sequence[MustKeep]) -> bool:
     if not due or any(fact.status is not MustKeepStatus.DONE for fact in due):
         return False
     words = plain_words(text_of_hit)
-    return any(plain_words(fact.passage.partition(" (")[0]) in words for fact in due)  # without a field's subject
+    return any(plain_words(passage_of(fact).partition(" (")[0]) in words for fact in due)  # without a field's subject
 
 
 def source_letter(hit: Hit) -> str:

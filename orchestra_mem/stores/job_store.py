@@ -103,6 +103,11 @@ class JobQueue(Stored):
         """Return all jobs: running and failed ones first, then the waiting ones in order of priority."""
         return self._database.find(_JOBS, "ORDER BY state = 'waiting', priority, id DESC")
 
+    def jobs_left(self, now: datetime) -> list[Job]:
+        """Return the jobs whose process has ended or stalled, as the next `take` will requeue them; change nothing."""
+        found = self._database.find(_JOBS, f"WHERE state = 'running' AND {_PAST.format('until')}", {"now": now})
+        return [replace(job, state=JobState.WAITING, attempts=job.attempts + 1, error=STALLED) for job in found]
+
     def lead(self, owner: str, *, now: datetime, until: datetime) -> bool:
         """Acquire or renew the background-work lease; return False if another process holds the lease."""
         taken = self._database.write(

@@ -199,6 +199,7 @@ class Ledger(Stored):
         status: MustKeepStatus | None = None,
         first_operation: int | None = None,
         last_operation: int | None = None,
+        since: datetime | None = None,
         limit: int | None = None,
         weightiest: bool = False,
     ) -> list[MustKeep]:
@@ -214,6 +215,7 @@ class Ledger(Stored):
                 f"{state} = ?": status,
                 "operation >= ?": first_operation,
                 "operation <= ?": last_operation,
+                "timestamp >= ?": since,
             }
         )
         order = "weight DESC, id DESC" if weightiest else "id DESC"

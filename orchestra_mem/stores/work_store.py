@@ -11,6 +11,7 @@ from itertools import product
 
 from orchestra_mem.core.work.wording import search_text, search_words
 from orchestra_mem.stores.statements import FreeText, Stored, Table, limit_of, matching
+from orchestra_mem.types import Author
 from orchestra_mem.work_types import WorkEvent, WorkFilter, WorkItem, WorkKind, WorkProgress, WorkStatus
 
 _NEW_ID = {"id": "nullif(?, 0)"}
@@ -134,11 +135,10 @@ class WorkStore(Stored):
         """Return the id of the newest event, 0 if there is none."""
         return int(self._database.value("SELECT coalesce(max(id), 0) FROM work_events"))
 
-    def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Record the operation that caused the events."""
-        self._database.write_all(
-            "work", "UPDATE work_events SET operation = ? WHERE id = ?", [(operation, event) for event in events]
-        )
+    def attribute(self, events: Sequence[int], operation: int, author: Author | None) -> None:
+        """Record the operation that caused the events and, if given, its author."""
+        change = "UPDATE work_events SET operation = ?, author = coalesce(?, author) WHERE id = ?"
+        self._database.write_all("work", change, [(operation, author, event) for event in events])
 
     def unattributed(self, until: datetime) -> list[WorkEvent]:
         """Return the events without an operation up to the time `until`, oldest first."""

@@ -214,9 +214,9 @@ class StateManager(RejectsDesignArguments, use="open_memory(project, config=conf
             yield made
             made += self.store.events(after=last)
 
-    def attribute(self, events: Sequence[int], operation: int) -> None:
-        """Record which operation caused the events with the given ids."""
-        self.store.attribute(events, operation)
+    def attribute(self, events: Sequence[int], operation: int, author: Author | None = None) -> None:
+        """Record which operation caused the events with the given ids and, if given, who asked for it."""
+        self.store.attribute(events, operation, author)
 
     def unattributed(self, older_than: timedelta = timedelta(0)) -> list[WorkEvent]:
         """Return events without an operation that are at least `older_than` old, oldest first."""

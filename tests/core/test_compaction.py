@@ -191,6 +191,13 @@ def test_what_a_person_removed_leaves_the_lines_of_other_facts_whole() -> None:
     assert with_states(text, {1: gone, 2: stands}, [gone]) == f"- user: \n{kept_lines([stands])}"
 
 
+def test_a_rule_of_somebody_that_was_removed_leaves_among_their_other_words() -> None:
+    """The name before a rule in the first person is no part of the words that a removed fact takes along."""
+    gone = replace(fact(1, "Ann: I never bake on Sundays."), status=MustKeepStatus.REMOVED)
+    text = f"- Ann: Good morning. I never bake on Sundays.\n{kept_lines([fact(1, gone.text)])}"
+    assert with_states(text, {1: gone}, [gone]).strip().removesuffix(KEPT) == "- Ann: Good morning. \n\n"
+
+
 def test_every_must_keep_stands_word_for_word_with_its_number_and_state() -> None:
     """All must-keeps are listed below the summary, in order, even if there is no room for anything else."""
     sources = talk(20)

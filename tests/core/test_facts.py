@@ -22,6 +22,7 @@ from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text
 from orchestra_mem.core.facts.pairs import likelihood
 from orchestra_mem.core.facts.prose import reads_as_prose
 from orchestra_mem.core.facts.superseding import contradicted, settle
+from orchestra_mem.core.speakers import passage_of
 from orchestra_mem.types import Author, Json, MustKeep, MustKeepKind, MustKeepStatus, Operation
 from tests.builders import cases, promised
 from tests.timing import assert_linear, assert_quick, repeated
@@ -276,9 +277,7 @@ def test_every_fact_is_a_passage(text: str, speaker: str) -> None:
     """A fact is a verbatim passage of its source, except for white space, the speaker's name and the mark of a cut."""
     source = " ".join(text.split())
     for fact in _found(text, speaker=speaker):
-        passage = " ".join(fact.passage.split())
-        if fact.kind is MustKeepKind.ROLE:
-            passage = passage.removeprefix("Zoe: ")
+        passage = " ".join(passage_of(fact).split())
         parts = [passage] if passage in source else passage.rsplit(". ", 1)
         assert all(part in source for part in parts)
 

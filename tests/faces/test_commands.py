@@ -464,6 +464,24 @@ def test_secrets_are_told_by_place_and_taken_out_when_agreed_to(run: Any) -> Non
 # Times
 
 
+def test_facts_are_listed_from_a_time_on(run: Any) -> None:
+    """`facts --since` lists the facts of operations from that time on, also with a kind, and for an agent."""
+    old, now = "2025-01-15T12:00:00Z", datetime.now(UTC)
+    run("record", "rule", "--text", "Never bake on Sundays.", "--timestamp", old, "--agent", "ann")
+    run("record", "rule", "--text", "Never fry on Mondays.", "--agent", "ann")
+    for since, texts in (("2025", 2), ("today", 1), ("2h", 1), ("9999-01-01", 0)):
+        assert len(run.json("facts", "--since", since)) == texts, since
+    found = run.json("facts", "--kind", "constraint", "--since", "1h")
+    assert [fact["text"] for fact in found] == ["Never fry on Mondays."]
+    run("facts", "--since", "soon", exit_code=2)
+    assert "'soon' is not a time" in run.errors
+    config = {"catalog": {"isolation": "strict"}}
+    with open_memory(run.folder, config=config) as memory:
+        views = {agent: memory.as_agent(agent) for agent in ("ann", "ben")}
+        assert [len(views["ann"].facts(since=since)) for since in (None, now - timedelta(hours=1))] == [2, 1]
+        assert views["ben"].facts(since=now - timedelta(hours=1)) == []
+
+
 def test_times_are_iso_8601_spans_back_or_periods() -> None:
     """A time is ISO 8601, local if it has no zone, a span back from now, or a period in any language of the shell."""
     now = datetime(2025, 1, 15, 12, tzinfo=UTC)

@@ -78,6 +78,12 @@ def test_what_matters_for_a_message_is_given_within_a_budget(served: Served, clo
 # The memory service
 
 
+def test_facts_are_given_from_a_time_on(served: Served) -> None:
+    """`facts` with `since` gives those of operations from that time on."""
+    served.send("POST", "operations", 201, json={"type": "rule", "data": "Never bake on Sundays."})
+    assert [served.get("facts", since=since)["total"] for since in ("2025", "2030")] == [1, 0]
+
+
 def test_sessions_and_observations_of_workers(served: Served) -> None:
     """Observations can be recorded, filtered and counted by worker, and a session lists its own until it has ended."""
     for number in range(3):

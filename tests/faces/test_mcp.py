@@ -269,6 +269,9 @@ def test_an_agent_sees_its_own_and_is_refused_the_rest(tmp_path: Path, way: str)
         assert "op1 TIME note by bob: Seen." in server("recent")
         assert "op1 TIME" in server("recent", since="today")
         assert server("recent", since="9999-01-01") == "Nothing found.\n"
+        assert server("record", type="rule", data="Never bake on Sundays.") == "Recorded as op2.\n"
+        assert "Never bake on Sundays." in server("facts", since="today")
+        assert server("facts", since="9999-01-01") == "Nothing found.\n"
         words = server("record", type="note", data="Seen.", agent="ann", refused=True)
         assert words == "agent 'bob' may not act as 'ann'"
         listed = [tool.name for tool in server.ask(server.client.list_tools).tools]

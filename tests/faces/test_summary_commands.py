@@ -56,6 +56,20 @@ def test_a_job_that_its_process_left_waits_again(printing: Any) -> None:
     assert "in progress" not in shown
 
 
+def test_a_job_of_a_killed_process_is_told_as_interrupted(printing: Any) -> None:
+    """A job whose lease has run out is not in progress, though nobody gave it back; reading changes nothing."""
+    summary, then = f"S{printing.json('summaries')[-1]['id']}", datetime.now(UTC) - timedelta(hours=2)
+    with closing(Database(printing.folder / ".obra" / "obra.db")) as database:
+        queue = JobQueue(database)
+        queue.put(summary, priority=0, now=then, most=9)
+        taken = queue.take("killed", now=then, until=then + timedelta(minutes=1))
+        shown = " ".join(printing("summaries").split())
+        assert "in progress" not in shown
+        assert "ing for the model, 1 tries fail" in shown
+        assert printing.json("summaries")[-1]["job"] == "waiting"
+        assert queue.jobs() == [taken]
+
+
 @pytest.fixture
 def served(printing: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     """A compacted project whose model is a server that answers well and at once."""

@@ -75,6 +75,17 @@ def test_one_item_is_shown_with_how_it_came_to_be_so(working: Any) -> None:
     assert "- by mail" in working("work", "show", "2")
 
 
+def test_what_is_typed_in_the_shell_is_a_persons(working: Any) -> None:
+    """A change that a typed line makes, or takes back, is a person's; secrets in it are redacted all the same."""
+    script = working.folder / "day.txt"
+    script.write_text("start story 2\nundo\ncreate a story: rotate ghp_abcdefghijklmnopqrstuvwxyz0123456789\n")
+    working("shell", "--yes", "--script", script)
+    assert {event["author"] for event in working.json("work", "show", "2")["events"]} == {"person"}
+    made = working.json("work", "show", "4")
+    assert "ghp_" not in str(made)
+    assert {event["author"] for event in made["events"]} == {"person"}
+
+
 def test_what_is_set_is_told(working: Any) -> None:
     """`work set` and `work add` print the changed item as a line or as JSON."""
     assert working("work", "set", "2", "in progress") == 'Story #2 "Log in" is in progress\n'

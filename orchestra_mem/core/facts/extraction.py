@@ -11,19 +11,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestra_mem.core.fact_kinds import KIND_OF_TYPE
 from orchestra_mem.core.facts.classifier import load_table, probabilities
-from orchestra_mem.core.facts.outcomes import failure_lines, is_loop_outcome, kind_of_field, kind_of_value, says_nothing
-from orchestra_mem.core.facts.prose import (
-    Field,
-    Source,
-    fields_of,
-    outputs_file_content,
-    without_code,
+from orchestra_mem.core.facts.outcomes import (
+    failure_lines,
+    has_succeeded,
+    is_loop_outcome,
+    kind_of_field,
+    kind_of_value,
+    says_nothing,
 )
+from orchestra_mem.core.facts.prose import TICK, Field, Source, fields_of, outputs_file_content, without_code
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.facts.sentences import QUESTION, Candidate, candidates_of
 from orchestra_mem.core.identifiers import find_identifiers
-from orchestra_mem.core.speakers import Voice
+from orchestra_mem.core.speakers import Voice, with_speaker
 from orchestra_mem.core.text import content_stems, split_sentences, word_count
 from orchestra_mem.types import CUT, Json, MustKeep, MustKeepKind, Operation
 
@@ -53,7 +55,6 @@ _REPORTED = (MustKeepKind.COMPLETION, MustKeepKind.FAILURE, MustKeepKind.INSIGHT
 _SAYING_KIND = frozenset("decision decisions rule rules constraint constraints failure failures".split())
 _REASONS = ("reason", "rationale", "why", "because")
 _SOFT = re.compile(r"[,;:\u2014\u2013\uff0c\uff1b]\s*|\s-\s+")
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|my|me|ich|mein\w*|yo|mi|je|j'|mon|ma|я|мой|моя)\b|我", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def find_in_operations(operations: Sequence[Operation]) -> list[tuple[MustKeep, 
 
     Prose is classified sentence by sentence; tool output is searched for failures only. A fact's text is a verbatim
     passage of a field, with two additions: a short value comes with its subject and its field's name, unless that only
-    names the kind (`status: failed (Password hashing)`), and a role in the first person comes after `Speaker: `.
+    names the kind (`status: failed (Password hashing)`), and `Speaker: ` precedes a role or rule in the first person.
     """
     read = [list(_read(operation)) for operation in operations]
     found = iter(_classify([text for parts in read for text in parts if isinstance(text, _Text)]))
@@ -249,10 +250,8 @@ def _passage(candidate: Candidate, kind: MustKeepKind, field: Field) -> str:
     item = candidate.listed is not None or "bullet" in candidate.sentence.circumstances
     points = not item and len(text) <= _POINTING_CHARS and len(content_stems(text)) <= 1
     if points and 0 < len(candidate.before) <= _MAX_CHARS:
-        return f"{candidate.before} {text}"
-    if kind is MustKeepKind.ROLE and field.speaker and _FIRST_PERSON.search(text):
-        return f"{field.speaker}: {text}"
-    return text
+        text = f"{candidate.before} {text}"
+    return with_speaker(text, field.speaker, kind)
 
 
 def _clip(sentence: str) -> str:
@@ -282,28 +281,29 @@ def _of_whole(finds: list[Find], operation: Operation) -> list[Find]:
     outcome = next(filter(_is_outcome, finds), None)
     if outcome and " (" in outcome.text:  # it says what it is about
         finds = [find for find in finds if find is outcome or not (_is_outcome(find) and ": " in find.text)]
-    if adapted := _BY_TYPE.get(operation.type.lower()):
-        finds = adapted(finds, operation)
+    kind = operation.type.lower()
+    if kind == "rules":
+        finds = [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
+    elif kind in KIND_OF_TYPE:
+        finds = _of_kind(KIND_OF_TYPE[kind], finds, operation)
     return _without_reasons(finds, operation.data)
 
 
-def _of_rules(finds: list[Find], operation: Operation) -> list[Find]:
-    """Make every fact in a rule file a rule."""
-    return [replace(find, kind=MustKeepKind.CONSTRAINT) for find in finds]
+def _of_kind(kind: MustKeepKind, finds: list[Find], operation: Operation) -> list[Find]:
+    """Begin with the fact that the operation's type names, if the text is one line, which begins with that.
 
-
-def _of_decision(finds: list[Find], operation: Operation) -> list[Find]:
-    """Begin with what was decided, if the text is one line, which begins with that, or if no find is a decision."""
+    A decision is also looked for in other texts, if no find is one. Other kinds yield to a tick box.
+    """
     text = operation.data.get("text") if isinstance(operation.data, dict) else operation.data
     is_line = isinstance(text, str) and "\n" not in text.strip()
-    if not is_line and any(find.kind is MustKeepKind.DECISION for find in finds):
+    if kind is MustKeepKind.DECISION:
+        if not is_line and any(find.kind is kind for find in finds):
+            return finds
+    elif not is_line or TICK.match(str(text).strip()):
         return finds
-    decided = [*_decided_in(operation)]
-    said = {find.text for find in decided}
-    return [*decided, *(find for find in finds if find.text not in said or find.kind not in _REPORTED)]
-
-
-_BY_TYPE = {"rules": _of_rules, "decision": _of_decision}
+    stated = [*_stated_in(operation, kind)]
+    said, others = {find.text for find in stated}, _REPORTED if kind is MustKeepKind.DECISION else [*MustKeepKind]
+    return [*stated, *(find for find in finds if find.text not in said or find.kind not in others)]
 
 
 def _without_reasons(finds: list[Find], data: Json) -> list[Find]:
@@ -324,22 +324,26 @@ def _is_outcome(find: Find) -> bool:
     return find.kind is MustKeepKind.COMPLETION and find.score == 1.0
 
 
-def _decided_in(operation: Operation) -> Iterator[Find]:
-    """Yield what a `decision` operation says as its decision, unless it is only an agent loop's next step.
+def _stated_in(operation: Operation, kind: MustKeepKind) -> Iterator[Find]:
+    """Yield what an operation says as the fact that its type names, unless it is only an agent loop's next step.
 
-    Its `text` may have a single word. Otherwise the first prose but a reason counts, then the title, then a reason.
+    Its `text` may have a single word. Otherwise, of a decision, the first prose but a reason counts, then the title,
+    then a reason. An open item of an operation that tells success is done.
     """
     fields = [field for field in fields_of(operation) if field.source is not Source.OUTPUT]
-    title = operation.data.get("title") if isinstance(operation.data, dict) else None
-    titled = fields_of(replace(operation, data={"text": title}))
-    prose = [field for field in fields if word_count(field.text) >= 2]
-    said = [field.text for field in fields if field.name == "text"]
-    said += [field.text for field in (*(each for each in prose if each.name not in _REASONS), *titled, *prose)]
+    said = [field for field in fields if field.name == "text"]
+    if kind is MustKeepKind.DECISION:
+        title = operation.data.get("title") if isinstance(operation.data, dict) else None
+        titled = fields_of(replace(operation, data={"text": title}))
+        prose = [field for field in fields if word_count(field.text) >= 2]
+        said += [*(each for each in prose if each.name not in _REASONS), *titled, *prose]
+    elif kind is MustKeepKind.OPEN_ITEM and has_succeeded(operation):
+        kind = MustKeepKind.COMPLETION
     if any(is_loop_outcome(field.text, field.name) for field in fields):
         return
-    text = next((each for each in said if not says_nothing(each) and any(map(str.isalnum, each))), "")
-    if text and not is_loop_outcome(text, "decision"):
-        yield Find(MustKeepKind.DECISION, _clip(split_sentences(text)[0]), 1.0)
+    told = next((each for each in said if not says_nothing(each.text) and any(map(str.isalnum, each.text))), None)
+    if told and not is_loop_outcome(told.text, "decision"):
+        yield Find(kind, with_speaker(_clip(split_sentences(told.text)[0]), told.speaker, kind), 1.0)
 
 
 def _must_keeps(finds: Sequence[Find], operation: int, timestamp: datetime) -> tuple[MustKeep, ...]:

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from orchestra_mem.core.identifiers import missing_identifiers, quoted_names
+from orchestra_mem.core.speakers import passage_of
 from orchestra_mem.core.summaries.extractive import Passage, extract, render
 from orchestra_mem.core.summaries.kept import body_of, kept_lines, name_facts, statements
 from orchestra_mem.core.text import squeeze
@@ -249,5 +250,5 @@ def _without_kept(text: str, facts: Sequence[MustKeep], operation: int) -> str:
     """
     for fact in facts:
         if fact.operation == operation or fact.status is MustKeepStatus.REMOVED:
-            text = text.replace(fact.passage, " ").replace(fact.text, " ")
+            text = text.replace(fact.text, " ").replace(passage_of(fact), " ")
     return text

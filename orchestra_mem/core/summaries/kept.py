@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
+from orchestra_mem.core.speakers import passage_of
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
@@ -101,7 +102,7 @@ def with_states(text: str, facts: Mapping[int, MustKeep], removed: Sequence[Must
 
     def without_removed(row: str) -> str:
         for fact in removed:
-            row = row.replace(squeeze(fact.passage), "")
+            row = row.replace(squeeze(passage_of(fact)), "")
         return row
 
     rows = _KEPT_LINE.sub(line, text).splitlines(keepends=True)

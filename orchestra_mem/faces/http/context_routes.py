@@ -160,6 +160,7 @@ class FactQuery(Paged):
 
     kind: MustKeepKind | None = None
     every: Annotated[bool, Query(description="Include superseded, removed and done facts.")] = False
+    since: SinceQuery = None
 
 
 class LossQuery(Paged):
@@ -210,7 +211,7 @@ def record_operation(caller: CallerDep, operation: NewOperation) -> JsonResponse
 @history_router.get("/facts", responses=shown_page(MustKeep))
 def list_facts(caller: CallerDep, query: Annotated[FactQuery, Query()]) -> JsonResponse:
     """List the facts that summaries must keep, newest first; `kind` selects those of one kind."""
-    return query.answer_of(caller.view.facts(query.kind, standing=not query.every)[::-1])
+    return query.answer_of(caller.view.facts(query.kind, standing=not query.every, since=query.since)[::-1])
 
 
 @history_router.get("/expand", responses=shown(Expansion))
