@@ -80,7 +80,7 @@ _FACTS = 0.35  # share of facts by weight: the package's thresholds hold for it,
 _PLAIN_HANDS = frozenset({"h40", "h41", "h42", "h43", "x1", "x2", "x3", "x4"})
 # Writers, or the letters that their names begin with, whose records have another weight than their share of facts
 # would give: everyday text at the weight of rare facts hides plain rules.
-_WEIGHTS = {"aa": 1.5, "ab1": 1.0, "ab3": 3.0, "ab4": 3.0}
+_WEIGHTS = {"aa": 1.5, "ab1": 1.0, "ab3": 3.0, "ab4": 3.0, "tw": 4.0}
 _DECIDED, _LEFT_OPEN = ("decision", "constraint", "role"), ("none", "open_item")
 _BESIDE = 0.04  # weight of decided lines without a counterpart, chosen by leaving out one writer of contrasts
 _FILE_HANDS = frozenset("np")  # the writers n1, p1 and so on wrote complete files

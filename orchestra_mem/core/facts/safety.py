@@ -40,7 +40,8 @@ _CERTAIN = (
         r"at most|don't (?:ever|touch|deploy|push|merge|delete|use|send|share|commit|run|open|change|edit))\b|"
         r"^(?:nobody|no one) .{2,40}\b(?:without|unless|before)\b|"
         r"^(?:niemals|nie |auf keinen fall|nunca|jamás|(?:está )?prohibido|ne jamais|(?:il est )?interdi|"
-        r"никогда|нельзя|запрещ)|^.{0,12}(?:禁止|严禁|不得|不准)",
+        r"никогда|нельзя|запрещ)|^.{0,12}(?:禁止|严禁|不得|不准)|"
+        r"^(?:rule|policy|regel|vorschrift|vorgabe|regla|règle|consigne|правило|规则|规定)\s?[:\uff1a]",
     ),
     (MustKeepKind.OPEN_ITEM, r"^(?:todo|fixme|tbd|action item|open question|待办|offen:|pendiente:|à faire\s?:)"),
 )
