@@ -18,9 +18,9 @@ from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.catalog_types import AuditFilter
 from orchestra_mem.compression.refiner import marked_summary
 from orchestra_mem.core.catalog.tags import create_summary
-from orchestra_mem.core.text import word_count
 from orchestra_mem.core.summaries.drafts import Draft, Material
 from orchestra_mem.core.summaries.extractive import Passage
+from orchestra_mem.core.text import word_count
 from orchestra_mem.faces.recall_views import memory_item_lines
 from orchestra_mem.job_types import STALLED
 from orchestra_mem.model_types import Message

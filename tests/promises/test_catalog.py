@@ -468,14 +468,15 @@ def test_an_agent_sees_and_changes_its_own_alone(memory: OrchestratorContextMana
         bob.remember("x", agent="ada")
     with pytest.raises(AccessDeniedError, match=r"read: \[ada\]"):
         memory.catalog.items(ItemFilter(agents=["ada"]), agent="bob")
-    for change in (lambda: bob.catalog.update(mine.id, {"priority": 9}), lambda: bob.catalog.delete(mine.id)):
-        with pytest.raises(NotFoundError):
-            change()
+    with pytest.raises(NotFoundError):
+        bob.catalog.update(mine.id, {"priority": 9})
+    with pytest.raises(NotFoundError):
+        bob.catalog.delete(mine.id)
     refused = memory.audit(AuditFilter(agent="bob", outcome=None))
-    told = [(entry.call, entry.detail.split("; ")[0]) for entry in refused if entry.outcome == "refused"]
+    calls = [(entry.call, entry.detail.split("; ")[0]) for entry in refused if entry.outcome == "refused"]
     hidden = f"there is no item '{mine.id}' in the catalog that agent 'bob' may see"
-    assert told[:2] == [("delete", hidden), ("update", hidden)]
-    assert [call for call, _ in told[2:]] == ["list", "store", "delete"]
+    assert calls[:2] == [("delete", hidden), ("update", hidden)]
+    assert [call for call, _ in calls[2:]] == ["list", "store", "delete"]
 
 
 def test_an_item_that_is_given_to_another_agent_is_that_ones_alone(memory: OrchestratorContextManager) -> None:
