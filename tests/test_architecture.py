@@ -44,8 +44,8 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. The commit that raises a
 # limit says why, and what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 57_200,
-    "orchestra_mem/core": 14_330,
+    "orchestra_mem": 57_210,
+    "orchestra_mem/core": 14_340,
     "orchestra_mem/core/context": 1_320,
     "orchestra_mem/core/documents": 4_270,
     "orchestra_mem/core/facts": 2_140,

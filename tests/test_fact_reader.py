@@ -18,8 +18,8 @@ from orchestra_mem.adapters.database import Database
 from orchestra_mem.adapters.tokenizers import EstimateCounter
 from orchestra_mem.compression.fact_reader import FactReader, facts_prompt
 from orchestra_mem.compression.timeouts import InterruptedGenerationError
+from orchestra_mem.core.control_tokens import neutralise
 from orchestra_mem.core.facts.extraction import find_in_operations, find_in_text, find_quoted, speech_of
-from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError
 from orchestra_mem.job_types import TrialVerdict
 from orchestra_mem.model_types import Message

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
-from orchestra_mem.core.text import restore, visible
+from orchestra_mem.core.control_tokens import restore
+from orchestra_mem.core.text import visible
 from orchestra_mem.errors import ModelError
 from orchestra_mem.model_types import Finish, Generation, LanguageModel, Message
 from orchestra_mem.ports import TokenCounter

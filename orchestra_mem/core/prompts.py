@@ -12,8 +12,8 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
+from orchestra_mem.core.control_tokens import neutralise
 from orchestra_mem.core.fact_kinds import CLOSING_ROWS
-from orchestra_mem.core.text import neutralise
 from orchestra_mem.model_types import Message, Role
 from orchestra_mem.types import Json
 

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from orchestra_mem.core.control_tokens import neutralise
 from orchestra_mem.core.search.echoes import fenced, plain_words
-from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import EmbedderError, SearchError, StorageError
 from orchestra_mem.integrations.conversations import LLAMA_INDEX, Conversation, NewMessage, in_thread, spoken
 from orchestra_mem.memory.agent_view import AgentMemory

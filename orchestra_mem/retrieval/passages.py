@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from orchestra_mem.catalog_types import ItemType
+from orchestra_mem.core.control_tokens import neutralise
 from orchestra_mem.core.documents.entries import NAME_FIELDS, first_field, plain_text
 from orchestra_mem.core.search.disclosure import Recalled, RetrievedPassage, distinct
 from orchestra_mem.core.search.echoes import fenced, plain_words, without_recalled
-from orchestra_mem.core.text import neutralise, squeeze
+from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import EmbedderError, NotFoundError, SearchError, StorageError
 from orchestra_mem.retrieval.lazy_search import LazySearch
 from orchestra_mem.retrieval.search import Answer, MemorySearch, check_request, is_match

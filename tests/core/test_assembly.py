@@ -16,7 +16,7 @@ from orchestra_mem.adapters.tokenizers import CachedCounter, EstimateCounter, Ti
 from orchestra_mem.core.context.assembly import PREAMBLE, Epoch
 from orchestra_mem.core.context.items import EPOCH_PARTS, STABLE_PARTS, Item, Part, Placement, as_form, operation_key
 from orchestra_mem.core.context.repeats import begin_once
-from orchestra_mem.core.text import neutralise, restore
+from orchestra_mem.core.control_tokens import neutralise, restore
 from orchestra_mem.ports import TokenCounter
 from tests.builders import SHARES, Counter, begin_epoch, cases
 

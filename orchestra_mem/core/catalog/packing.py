@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestra_mem.catalog_types import MAX_PRIORITY, MemoryItem, Relevance, SelectedItem
+from orchestra_mem.core.control_tokens import neutralise
 from orchestra_mem.core.search.echoes import fenced
-from orchestra_mem.core.text import neutralise, squeeze, visible
+from orchestra_mem.core.text import squeeze, visible
 from orchestra_mem.ports import TokenCounter
 
 _HOUR_US = 3_600 * 1_000_000

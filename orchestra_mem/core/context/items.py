@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from orchestra_mem.core.text import neutralise
+from orchestra_mem.core.control_tokens import neutralise
 from orchestra_mem.ports import TokenCounter
 
 

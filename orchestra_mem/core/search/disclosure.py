@@ -9,9 +9,10 @@ from datetime import datetime
 
 from orchestra_mem.core.context.assembly import PREAMBLE
 from orchestra_mem.core.context.items import Item, Part, PartFill, Placement, count_piece, largest_fit
+from orchestra_mem.core.control_tokens import neutralise
 from orchestra_mem.core.documents.entries import clip
 from orchestra_mem.core.search.echoes import LEAST_WORDS, MARK, fenced, own_words
-from orchestra_mem.core.text import neutralise, visible
+from orchestra_mem.core.text import visible
 from orchestra_mem.ports import TokenCounter
 from orchestra_mem.search_types import Hit
 from orchestra_mem.serialize import local_day

@@ -17,10 +17,10 @@ from typing import Any
 from uuid import uuid4
 
 from orchestra_mem.core.context.repeats import new_lines, texts_in
+from orchestra_mem.core.control_tokens import neutralise
 from orchestra_mem.core.search.disclosure import recalled_item
 from orchestra_mem.core.search.echoes import Echoes, fenced
 from orchestra_mem.core.search.terms import is_statement
-from orchestra_mem.core.text import neutralise
 from orchestra_mem.errors import ModelError, OrchestraMemError
 from orchestra_mem.faces.http.chat_additions import (
     STATE,
