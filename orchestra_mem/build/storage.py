@@ -140,12 +140,11 @@ def open_database(
             storage.url, schema=storage.schema_name, busy_timeout_s=wait_s, write_point=write_point, read_only=read_only
         )
     elif copy.exists() and not moving:
-        raise StorageError(
-            f"the memory of {home} is on a server: set storage.url and storage.schema_name to the values given to "
-            "`move`"
-            + f". To use {path} as it was before: `orchestra-mem move --to file --old-place-lost`"
-            * path.exists()
-        )
+        todo = "set storage.url and storage.schema_name to the values given to `move`"
+        told = f"the memory of {home} is on a server: {todo}"
+        if path.exists():
+            told += f". To use {path} as it was before: `orchestra-mem move --to file --old-place-lost`"
+        raise StorageError(told)
     else:
         database = Database(
             path, full_sync=storage.durability is Durability.FULL, busy_timeout_s=wait_s, write_point=write_point,
