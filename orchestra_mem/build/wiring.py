@@ -75,9 +75,12 @@ if TYPE_CHECKING:
 _AT_ONCE = 500
 
 
-def _forget_purged(documents: CatalogDocuments, search: LazySearch, items: Sequence[MemoryItem]) -> None:
+def _forget_purged(
+    documents: CatalogDocuments, in_index: WeakMethod[Callable[[], None]], items: Sequence[MemoryItem]
+) -> None:
     documents.forget(items)
-    search.forget_purged()
+    if forget := in_index():
+        forget()
 
 
 class Wiring:
@@ -206,9 +209,10 @@ class Wiring:
             lambda: self._open_search(episodic, place, state), lambda: self._words,
             lambda: os.path.exists(self.place.home / "index" / "search.db") or log.last_operation() > _AT_ONCE,
         )  # fmt: skip
-        self.agents.catalog.purged = partial(_forget_purged, self.agents.documents, search)
         compression = self._compression(episodic)
-        item_said = WeakMethod(compression.item_said)  # the catalog is held by threads that must not hold the memory
+        # The catalog is held by threads that must not hold the memory.
+        in_index, item_said = WeakMethod(search.forget_purged), WeakMethod(compression.item_said)
+        self.agents.catalog.purged = partial(_forget_purged, self.agents.documents, in_index)
         self.agents.catalog.on_content_changed = lambda item: said(item) if (said := item_said()) else None
         window = settings.orchestrator.context_window
         return MemoryParts(

@@ -325,7 +325,7 @@ class Answers:
         """Return the best hits of a search, each text once, without work items, earlier questions and commands."""
         hits = [hit for hit in self._memory.search(words, limit=3 * _NEXT).hits if hit.chunk.kind not in [*WorkKind]]
         lines = {hit.chunk.text: hit.chunk.text.partition("\n")[0] for hit in hits if hit.chunk.kind == LINE}
-        asked = {text for text, line in lines.items() if line.endswith("?") or parse_line(line)}
+        asked = {text for text, line in lines.items() if line.endswith(("?", "\uff1f")) or parse_line(line)}
         found = dict[str, Hit]()
         for hit in hits:
             if hit.chunk.text not in asked:

@@ -54,7 +54,8 @@ _MOST_NAMED = 50
 _LONGEST = 2_000
 _ANSWER_TIMEOUT_S = 30.0
 _ASKS = re.compile(
-    r"\s*(?!(?:please|(?:can|could|would|will) (?:you|we))\b)(?:.*\?|(?:who|what|when|where|why|is|are|how)s?\b.*)\s*",
+    r"\s*(?!(?:please|(?:can|could|would|will) (?:you|we))\b)"
+    r"(?:.*[?\uff1f]|(?:who|what|when|where|why|is|are|how)s?\b.*)\s*",
     re.IGNORECASE | re.DOTALL,
 )
 _SURE_OF_QUESTION = 0.5  # questions at least this likely are answered without asking: an answer changes nothing

@@ -17,11 +17,11 @@ from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.extraction import find_in_text
 from orchestra_mem.core.facts.safety import safety_kind
 from orchestra_mem.core.periods import unread_period
-from orchestra_mem.core.text import words
+from orchestra_mem.core.text import word_count, words
 from orchestra_mem.errors import NotFoundError
 from orchestra_mem.orchestrator.intents import ASKS, DESTRUCTIVE, NEW, TELLING, Action, Intent, Parsed
 from orchestra_mem.orchestrator.intents.grammar import ITEM, as_command
-from orchestra_mem.orchestrator.intents.languages import is_foreign
+from orchestra_mem.orchestrator.intents.languages import is_foreign, parse_foreign
 from orchestra_mem.orchestrator.intents.reading import read_line
 from orchestra_mem.orchestrator.phrases import Phrase, PhraseReader
 from orchestra_mem.orchestrator.references import NOTHING_NAMED, Choice, Resolution, resolve_all
@@ -200,8 +200,7 @@ _SURE = 0.5  # minimum confidence of a destructive reading, and of a note that i
 _WH = r"(?:who|what|why|when|where|how|which)\b"
 _STOPS = " .!;"
 _ASKS = re.compile(rf"(?i)\W*{_WH}[^?!;]*\?*\s*")  # one question and no more
-# A statement of at least four words, which may be a note if it is no command.
-_TELLS = re.compile(rf"(?i)\W*(?!{_WH})(?:\S+\s+){{3,}}\S*[^\s?]\s*")
+_TELLS = re.compile(rf"(?is)\W*(?!{_WH}).*[^\s?\uff1f]\s*")
 
 
 def is_yes(line: str) -> bool:
@@ -215,8 +214,8 @@ def is_no(line: str) -> bool:
 
 
 def is_statement(line: str) -> bool:
-    """Check whether a line has at least four words and is no question."""
-    return _TELLS.fullmatch(line) is not None
+    """Check whether a line has at least four words and is no question: it may be a note if it is no command."""
+    return word_count(line) >= 4 and _TELLS.fullmatch(line) is not None
 
 
 def choice_in(line: str, options: int) -> int | None:
@@ -255,9 +254,10 @@ def suggestions(line: str, parsed: Parsed, talk: Talk) -> Suggestions:
 
 def check_period(intent: Intent, line: str, now: datetime) -> None:
     """Check that the time that a question without a target asks for is known. Raises `Unclear`."""
+    if intent.action not in (Action.RECENT, Action.LIST) or intent.target:
+        return
     # Of a line in another language, the value is the period in English.
-    asks_time = intent.action in (Action.RECENT, Action.LIST) and not intent.target
-    if asks_time and (unread := unread_period(intent.value if is_foreign(line) else line, now)):
+    if unread := unread_period(intent.value if is_foreign(line) or parse_foreign(line) else line, now):
         raise Unclear(f'I do not know the period "{unread}"; name it like "last week" or "14 September".')
 
 
