@@ -44,11 +44,11 @@ LAYERS: dict[str, tuple[str, str]] = {
 # Lines of Python in each room, blank lines and docstrings included: what they have come to. The commit that raises a
 # limit says why, and what was taken away elsewhere.
 MAX_LINES = {
-    "orchestra_mem": 57_210,
-    "orchestra_mem/core": 14_340,
+    "orchestra_mem": 57_230,
+    "orchestra_mem/core": 14_350,
     "orchestra_mem/core/context": 1_320,
-    "orchestra_mem/core/documents": 4_270,
-    "orchestra_mem/core/facts": 2_140,
+    "orchestra_mem/core/documents": 4_280,
+    "orchestra_mem/core/facts": 2_060,
     "orchestra_mem/core/summaries": 1_320,
     "orchestra_mem/core/search": 1_850,
     "orchestra_mem/core/work": 330,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from orchestra_mem.catalog_types import GLOBAL
 from orchestra_mem.core.catalog.access import OWNER
 from orchestra_mem.core.documents.shared_document import SharedDecision, with_tags
-from orchestra_mem.core.facts.repetition import as_said, in_same_words
+from orchestra_mem.core.repetition import as_said, in_same_words
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import InvalidChangeError, NotFoundError, StorageError
 from orchestra_mem.memory.queries import QueryCalls

@@ -10,8 +10,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from orchestra_mem.core.facts.repetition import as_said
 from orchestra_mem.core.identifiers import find_identifiers
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.search.echoes import without_recalled
 from orchestra_mem.core.speakers import Voice, holds_output, is_from_person, voice_of
 from orchestra_mem.core.text import squeeze, visible

@@ -12,7 +12,7 @@ from pathlib import Path
 from orchestra_mem.core.documents.entries import label
 from orchestra_mem.core.documents.episodic import NONE, Mention, WorkView
 from orchestra_mem.core.fact_kinds import CLOSING_ROWS, KIND_ROWS
-from orchestra_mem.core.facts.repetition import as_said
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.ports import DocumentStore, TokenCounter
 from orchestra_mem.stores import EventLog, Ledger

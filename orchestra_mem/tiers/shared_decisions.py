@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestra_mem.core.documents.shared_document import SharedDecision, read_shared, told_name, told_origin
-from orchestra_mem.core.facts.repetition import as_said
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.errors import NotFoundError, StorageError
 from orchestra_mem.ports import DocumentStore

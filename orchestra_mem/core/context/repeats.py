@@ -11,7 +11,7 @@ from orchestra_mem.core.context.as_read import section_as_read
 from orchestra_mem.core.context.assembly import Epoch
 from orchestra_mem.core.context.items import Item, Part, Placement, placed
 from orchestra_mem.core.control_tokens import neutralise
-from orchestra_mem.core.facts.repetition import as_said
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.summaries.kept import KIND_LABELS, without_empty_heading
 from orchestra_mem.core.text import split_sentences, squeeze
 

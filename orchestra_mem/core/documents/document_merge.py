@@ -236,14 +236,18 @@ def _rows_once_stored(base: str, machine: str, person: str, ended: Container[str
     A fact or work item that the person removed comes back if the machine still has it, unless the `others`, or a row
     that is no list item, have the fact. A row that the machine no longer has is removed, but not above notes.
     """
-    rows = _Rows(base, machine, person)
+    rows, machines = _Rows(base, machine, person), {block.title.strip().lower() for block in split_blocks(machine)}
     for key, was, now, mine in rows.shown():
         is_work = key[0] in "#@" and " " not in key  # no mention in another list
         is_over = key[0] == "K" and key in ended and not (was and _form(mine) == _form(was))
         if now:
             rows.agree(was, now, mine, mine.row if _says_same(key, was, now, mine) else _machines_row(now, mine))
             figures = [each for each in rows.own[key] if key[0] == "=" and each != mine]
-            surplus = [each for each in figures if each.section == mine.section or each.row.startswith("**")]
+            surplus = [
+                each
+                for each in figures
+                if each.section == mine.section or (each.row.startswith("**") and each.section in machines)
+            ]
             rows.person |= dict.fromkeys(each.place for each in surplus)  # git has kept both sides' figures
         elif is_over or ((key[0] == "K" or key in ended or is_work) and _has_notes(rows.person_text, mine)):
             rows.base |= at_line(was, None) if was else {}

@@ -19,7 +19,7 @@ from orchestra_mem.core.documents.markdown import front_matter
 from orchestra_mem.core.documents.plan_lines import PlanLine, remark_row, render_line, shown_title
 from orchestra_mem.core.documents.signature import NEVER
 from orchestra_mem.core.fact_kinds import KIND_ROWS
-from orchestra_mem.core.facts.repetition import as_said
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.summaries.kept import state_suffix
 from orchestra_mem.core.text import squeeze
 from orchestra_mem.types import CUT, Author, DocumentName, MustKeep, MustKeepKind, MustKeepStatus

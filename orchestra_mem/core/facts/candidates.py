@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from orchestra_mem.core.facts.outcomes import kind_of_value
-from orchestra_mem.core.facts.repetition import as_said
+from orchestra_mem.core.repetition import as_said
 from orchestra_mem.core.text import content_stems
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 

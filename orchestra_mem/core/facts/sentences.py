@@ -6,9 +6,9 @@ import re
 from collections.abc import Container, Iterator
 from typing import NamedTuple
 
+from orchestra_mem.core.fact_labels import heading_kind
 from orchestra_mem.core.facts.classifier import Sentence
 from orchestra_mem.core.facts.prose import TICK, Field, masked, reads_as_prose, without_code
-from orchestra_mem.core.facts.safety import heading_kind
 from orchestra_mem.core.speakers import Voice
 from orchestra_mem.core.text import split_sentences
 from orchestra_mem.types import MustKeepKind

@@ -16,7 +16,7 @@ from functools import lru_cache
 from orchestra_mem.core.facts.candidates import HOLDING, UNFINISHED, keys_near, nearest, subject_of, word_keys
 from orchestra_mem.core.facts.classifier import OPEN, signs_of
 from orchestra_mem.core.facts.pairs import PERHAPS, is_about_another, likelihood, topic_of
-from orchestra_mem.core.facts.repetition import as_said, in_same_words
+from orchestra_mem.core.repetition import as_said, in_same_words
 from orchestra_mem.types import Author, MustKeep, MustKeepKind, MustKeepStatus
 
 SURE, REPORTED, LIFTED = 0.36, 0.35, 0.55

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-from orchestra_mem.core.facts.safety import without_label
+from orchestra_mem.core.fact_labels import without_label
 from orchestra_mem.core.text import squeeze
 
 
