@@ -35,8 +35,8 @@ from tests.test_jobs import SMALL, record_and_refresh
 
 # Texts that the classifier neither finds as facts nor rules out, so that a model may quote them.
 OVERLOOKED = (
-    "we take the long way", "the tap drips at night", "the door sticks when it rains", "the shutters want paint",
-    "the narrow brush for corners",
+    "the narrow brush for corners", "the hinge squeaks", "we take the long way", "the tap drips at night",
+    "the door sticks when it rains",
 )  # fmt: skip
 
 
