@@ -95,8 +95,11 @@ def check_encoding(path: object, before: str, after: str) -> None:
     Raises:
         DocumentError: It does.
     """
-    (odd, others), (odd_left, others_now) = _beyond_ascii(before), _beyond_ascii(after)
-    if odd > others and odd_left and others_now > others:
+    odd, others = _beyond_ascii(before)
+    if odd <= others:  # UTF-8, perhaps with stray bytes
+        return
+    odd_left, others_now = _beyond_ascii(after)
+    if odd_left and others_now > others:
         raise DocumentError(f"{path} is not UTF-8; save it as UTF-8; until then it is read, but not updated")
 
 
